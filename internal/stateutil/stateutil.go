@@ -1,0 +1,224 @@
+// Package stateutil validates, encodes, splits and merges state by scope.
+//
+// Between the request and the store state is a map of encoded values: the key
+// is the state key with its scope prefix (in [Scopes] the name without it), the
+// value its canonical JSON, and nil stands for a removed key.
+package stateutil
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hansardlog/hansard/internal/check"
+	"github.com/hansardlog/hansard/session"
+)
+
+// Values maps keys to canonical JSON, nil for a removed key.
+type Values map[string][]byte
+
+// Scopes holds the values of each stored scope under names without prefix.
+type Scopes struct{ App, User, Session Values }
+
+// Split sorts values into their scopes; temp: keys are dropped.
+func Split(values Values) Scopes {
+	var s Scopes
+	for key, value := range values {
+		switch {
+		case strings.HasPrefix(key, session.TempPrefix):
+		case strings.HasPrefix(key, session.AppPrefix):
+			put(&s.App, strings.TrimPrefix(key, session.AppPrefix), value)
+		case strings.HasPrefix(key, session.UserPrefix):
+			put(&s.User, strings.TrimPrefix(key, session.UserPrefix), value)
+		default:
+			put(&s.Session, key, value)
+		}
+	}
+	return s
+}
+
+// Merge is the inverse of [Split].
+func Merge(s Scopes) Values {
+	values := make(Values, len(s.App)+len(s.User)+len(s.Session))
+	for name, value := range s.App {
+		values[session.AppPrefix+name] = value
+	}
+	for name, value := range s.User {
+		values[session.UserPrefix+name] = value
+	}
+	maps.Copy(values, s.Session)
+	return values
+}
+
+func put(values *Values, name string, value []byte) {
+	if *values == nil {
+		*values = Values{}
+	}
+	(*values)[name] = value
+}
+
+// Names returns the names of values in byte order: the order in which they are
+// hashed, locked and written.
+func Names(values Values) []string { return slices.Sorted(maps.Keys(values)) }
+
+// Delta is a validated and encoded state change.
+type Delta struct {
+	Set    Values   // full keys; no temp: keys
+	Delete []string // full keys in the caller's order; no temp: keys, no repeats
+}
+
+// Encode validates and encodes a state change. The field names are for errors.
+func Encode(setField string, set session.State, deleteField string, del []string) (Delta, error) {
+	var d Delta
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		field := fmt.Sprintf("%s[%q]", setField, key)
+		if err := checkKey(field, key); err != nil {
+			return Delta{}, err
+		}
+		if strings.HasPrefix(key, session.TempPrefix) {
+			continue
+		}
+		value, err := canonical(set[key])
+		if err != nil {
+			return Delta{}, check.Invalid(field, "%v", err)
+		}
+		put(&d.Set, key, value)
+	}
+	seen := make(map[string]bool, len(del))
+	for i, key := range del {
+		field := fmt.Sprintf("%s[%d]", deleteField, i)
+		if err := checkKey(field, key); err != nil {
+			return Delta{}, err
+		}
+		if _, both := set[key]; both {
+			return Delta{}, check.Invalid(field, "%q is in %s too", key, setField)
+		}
+		if strings.HasPrefix(key, session.TempPrefix) || seen[key] {
+			continue
+		}
+		seen[key] = true
+		d.Delete = append(d.Delete, key)
+	}
+	return d, nil
+}
+
+// checkKey checks a state key: a text field whose part after a scope prefix is
+// not empty.
+func checkKey(field, key string) error {
+	if err := check.Name(field, key); err != nil {
+		return err
+	}
+	switch key {
+	case session.AppPrefix, session.UserPrefix, session.TempPrefix:
+		return check.Invalid(field, "nothing follows the prefix")
+	}
+	return nil
+}
+
+// Changes returns the change as values, nil for removed keys.
+func (d Delta) Changes() Values {
+	if len(d.Set)+len(d.Delete) == 0 {
+		return nil
+	}
+	values := make(Values, len(d.Set)+len(d.Delete))
+	maps.Copy(values, d.Set)
+	for _, key := range d.Delete {
+		values[key] = nil
+	}
+	return values
+}
+
+// SetJSON returns the set keys as a JSON object in byte order of keys, nil if
+// there are none.
+func (d Delta) SetJSON() []byte { return Object(d.Set) }
+
+// DeleteJSON returns the removed keys as a JSON array, nil if there are none.
+func (d Delta) DeleteJSON() []byte {
+	if len(d.Delete) == 0 {
+		return nil
+	}
+	return encodePlain(d.Delete)
+}
+
+// Object returns values as one JSON object in byte order of keys, without the
+// removed ones; nil if nothing is left.
+func Object(values Values) []byte {
+	var b bytes.Buffer
+	for _, key := range Names(values) {
+		if values[key] == nil {
+			continue
+		}
+		if b.Len() == 0 {
+			b.WriteByte('{')
+		} else {
+			b.WriteByte(',')
+		}
+		b.Write(encodePlain(key))
+		b.WriteByte(':')
+		b.Write(values[key])
+	}
+	if b.Len() == 0 {
+		return nil
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// DecodeValues is the inverse of [Object]; the values stay encoded.
+func DecodeValues(object []byte) (Values, error) {
+	if len(object) == 0 {
+		return nil, nil
+	}
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(object, &raw); err != nil {
+		return nil, fmt.Errorf("decode state: %w", err)
+	}
+	values := make(Values, len(raw))
+	for key, value := range raw {
+		values[key] = value
+	}
+	return values, nil
+}
+
+// DecodeObject decodes a JSON object with exact numbers; nil for an empty one.
+func DecodeObject(object []byte) (session.State, error) {
+	if len(object) == 0 {
+		return nil, nil
+	}
+	var state session.State
+	if err := decodeExact(object, &state); err != nil {
+		return nil, fmt.Errorf("decode state: %w", err)
+	}
+	return state, nil
+}
+
+// DecodeNames is the inverse of [Delta.DeleteJSON].
+func DecodeNames(array []byte) ([]string, error) {
+	if len(array) == 0 {
+		return nil, nil
+	}
+	var names []string
+	if err := json.Unmarshal(array, &names); err != nil {
+		return nil, fmt.Errorf("decode state keys: %w", err)
+	}
+	return names, nil
+}
+
+// Decode returns values as a state, without the removed keys; never nil.
+func Decode(values Values) (session.State, error) {
+	state := make(session.State, len(values))
+	for key, data := range values {
+		if data == nil {
+			continue
+		}
+		var value any
+		if err := decodeExact(data, &value); err != nil {
+			return nil, fmt.Errorf("decode state key %q: %w", key, err)
+		}
+		state[key] = value
+	}
+	return state, nil
+}

@@ -1,0 +1,85 @@
+package database
+
+import (
+	"database/sql"
+	"fmt"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/hansardlog/hansard/internal/request"
+	"github.com/hansardlog/hansard/model"
+	"github.com/hansardlog/hansard/session"
+)
+
+// dialect is what differs between databases. Everything else is written once.
+type dialect interface {
+	name() string
+	hasSchemas() bool
+
+	// opened prepares a pool that Open made.
+	opened(db *gorm.DB, pool *sql.DB) error
+
+	// write runs fn in a transaction that will write; read in one that shows a
+	// single instant and takes no write lock; migrate in one in which no other
+	// process migrates the same tables.
+	write(db *gorm.DB, fn func(tx *gorm.DB) error) error
+	read(db *gorm.DB, fn func(tx *gorm.DB) error) error
+	migrate(db *gorm.DB, t tables, fn func(tx *gorm.DB) error) error
+
+	// retryable reports whether the whole transaction may succeed when it is
+	// repeated. A lost connection is not: the transaction may have committed.
+	retryable(err error) bool
+
+	// existing returns which of the named tables exist.
+	existing(tx *gorm.DB, t tables, names []string) ([]string, error)
+
+	// uuid returns an ID as the driver binds it to an ID column.
+	uuid(id uuid.UUID) any
+
+	// lock returns the conversation of key and locks its row until the
+	// transaction ends; errNone if there is none.
+	lock(tx *gorm.DB, t tables, key session.Key) (model.Conversation, error)
+
+	// decideAndWrite is the middle of an append, under the lock: it counts
+	// replays and members and, if nothing stands against the append, takes the
+	// sequences and writes the events.
+	decideAndWrite(tx *gorm.DB, t tables, conv model.Conversation, a *request.Append, c conditions) (verdict, error)
+
+	// replays calls scan with the stored events whose author and idempotency
+	// key are those of events, in any order; columns are of the alias e.
+	replays(tx *gorm.DB, t tables, conv model.Conversation, columns string, events []*request.Event, scan func(*sql.Rows) error) error
+
+	// insertEvents writes the events with their sequences.
+	insertEvents(tx *gorm.DB, t tables, conv model.Conversation, events []*request.Event) error
+
+	// upsertState writes the rows in their order, which is the order of locks.
+	upsertState(tx *gorm.DB, t tables, scope stateScope, rows []stateRow, now int64) error
+}
+
+// conditions are what an append asks for beyond the lock.
+type conditions struct {
+	keyed   bool     // look for replays
+	members []string // who must be a current member; distinct
+	head    bool     // the head is the expected one
+}
+
+// verdict is what decideAndWrite found. Nothing was written unless written is
+// true.
+type verdict struct {
+	replays   int // how many of the requests are known
+	members   int // how many of the members are current
+	written   bool
+	updatedAt int64 // the conversation's, raised to the clock
+}
+
+// dialectOf is the only place where a database is told by its name.
+func dialectOf(name string) (dialect, error) {
+	switch name {
+	case "postgres":
+		return postgres{}, nil
+	case "sqlite":
+		return sqlite{}, nil
+	}
+	return nil, fmt.Errorf("database: no support for %q; postgres and sqlite are supported", name)
+}

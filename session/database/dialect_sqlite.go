@@ -1,0 +1,255 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/hansardlog/hansard/internal/request"
+	"github.com/hansardlog/hansard/model"
+	"github.com/hansardlog/hansard/session"
+)
+
+// sqlite has one writer for the whole database. A transaction that reads before
+// it writes fails as busy when another writer commits in between, whatever the
+// busy timeout; so every transaction that writes begins with a write.
+type sqlite struct{}
+
+var _ dialect = sqlite{}
+
+// maxParameters bounds the parameters of one statement, far below SQLite's own
+// 32,766: a statement costs no round trip here, while preparing and binding a
+// long one costs more by the row (a pure-Go driver binds in quadratic time).
+const maxParameters = 1000
+
+func (sqlite) name() string { return "sqlite" }
+
+func (sqlite) hasSchemas() bool { return false }
+
+// opened limits a database in memory to one connection that is kept.
+func (sqlite) opened(db *gorm.DB, pool *sql.DB) error {
+	var file string
+	if _, err := queryRow(db, `SELECT file FROM pragma_database_list WHERE name = 'main'`, nil, &file); err != nil {
+		return fmt.Errorf("database: open: %w", err)
+	}
+	if file == "" {
+		pool.SetMaxOpenConns(1)
+		pool.SetMaxIdleConns(1)
+		pool.SetConnMaxLifetime(0)
+		pool.SetConnMaxIdleTime(0)
+	}
+	return nil
+}
+
+func (sqlite) write(db *gorm.DB, fn func(*gorm.DB) error) error { return db.Transaction(fn) }
+
+// read pins a connection and begins by hand: a DSN may make every transaction
+// of the driver BEGIN IMMEDIATE, which takes the write lock.
+func (s sqlite) read(db *gorm.DB, fn func(*gorm.DB) error) error {
+	return s.begin(db, "BEGIN DEFERRED", fn)
+}
+
+// migrate takes the write lock before it looks: whoever comes second finds the
+// work done.
+func (s sqlite) migrate(db *gorm.DB, _ tables, fn func(*gorm.DB) error) error {
+	return s.begin(db, "BEGIN IMMEDIATE", fn)
+}
+
+func (sqlite) begin(db *gorm.DB, begin string, fn func(*gorm.DB) error) error {
+	return db.Connection(func(pinned *gorm.DB) (err error) {
+		tx := pinned.Session(&gorm.Session{NewDB: true})
+		if _, err := exec(tx, begin); err != nil {
+			return err
+		}
+		end := "ROLLBACK" // also if fn panics
+		defer func() {
+			// The connection goes back to the pool: the transaction ends even if
+			// the context has.
+			ctx := context.WithoutCancel(tx.Statement.Context)
+			_, endErr := exec(tx.WithContext(ctx), end)
+			if endErr != nil && end == "COMMIT" {
+				_, rollbackErr := exec(tx.WithContext(ctx), "ROLLBACK")
+				err = endErr
+				endErr = rollbackErr
+			}
+			if endErr != nil {
+				discard(tx)
+			}
+		}()
+		if err = fn(tx); err == nil {
+			end = "COMMIT"
+		}
+		return err
+	})
+}
+
+// discard closes a pinned connection instead of returning it to the pool.
+func discard(tx *gorm.DB) {
+	if conn, ok := tx.Statement.ConnPool.(*sql.Conn); ok {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // reports what it was told
+	}
+}
+
+// retryable: SQLITE_BUSY and SQLITE_LOCKED. The drivers have no error type in
+// common, their texts begin alike.
+func (sqlite) retryable(err error) bool {
+	if err == nil {
+		return false
+	}
+	s := err.Error()
+	return strings.Contains(s, "database is locked") || strings.Contains(s, "table is locked") ||
+		strings.Contains(s, "database schema is locked")
+}
+
+func (sqlite) existing(tx *gorm.DB, t tables, names []string) ([]string, error) {
+	var found []string
+	for _, name := range names {
+		ok, err := queryRow(tx, `SELECT 1 FROM sqlite_master WHERE name = ?`, []any{t.name(name)}, new(int))
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			found = append(found, name)
+		}
+	}
+	return found, nil
+}
+
+func (sqlite) uuid(id uuid.UUID) any { return blob(id[:]) }
+
+// blob binds bytes as one value: GORM takes a plain slice that stands first in
+// parentheses for a list.
+type blob []byte
+
+func (b blob) Value() (driver.Value, error) { return []byte(b), nil }
+
+// lock writes first: GORM drops FOR UPDATE for SQLite, which has no row locks.
+func (s sqlite) lock(tx *gorm.DB, t tables, key session.Key) (model.Conversation, error) {
+	var conv model.Conversation
+	found := false
+	err := query(tx, t.sql(`UPDATE {conversations} AS c SET next_seq = next_seq
+		WHERE c.id = ? AND c.app_name = ? AND c.user_id = ? AND c.session_id = ?
+		RETURNING `+strings.ReplaceAll(conversationColumns, "c.", "")),
+		[]any{s.uuid(request.ConversationID(key)), key.AppName, key.UserID, key.SessionID},
+		func(rows *sql.Rows) error {
+			found = true
+			return scanConversation(rows, &conv)
+		})
+	if err == nil && !found {
+		err = errNone
+	}
+	return conv, err
+}
+
+func (s sqlite) decideAndWrite(tx *gorm.DB, t tables, conv model.Conversation, a *request.Append, c conditions) (verdict, error) {
+	var v verdict
+	if c.keyed {
+		err := s.replays(tx, t, conv, "1", a.Events, func(*sql.Rows) error { v.replays++; return nil })
+		if err != nil || v.replays > 0 {
+			return v, err
+		}
+	}
+	for _, member := range c.members {
+		found, err := queryRow(tx, t.sql(`SELECT 1 FROM {membership_periods}
+			WHERE conversation_id = ? AND generation = ? AND member = ? AND to_seq IS NULL`),
+			[]any{s.uuid(conv.ID), conv.Generation, member}, new(int))
+		if err != nil || !found {
+			return v, err
+		}
+		v.members++
+	}
+	if !c.head {
+		return v, nil
+	}
+	_, err := queryRow(tx, t.sql(`UPDATE {conversations} SET next_seq = next_seq + ?, updated_at = max(updated_at, ?)
+		WHERE id = ? AND app_name = ? AND user_id = ? AND session_id = ? RETURNING updated_at`),
+		[]any{len(a.Events), a.Now, s.uuid(conv.ID), conv.AppName, conv.UserID, conv.SessionID}, &v.updatedAt)
+	if err != nil {
+		return v, err
+	}
+	for _, e := range a.Events {
+		e.RecordedAt = v.updatedAt
+	}
+	v.written = true
+	return v, s.insertEvents(tx, t, conv, a.Events)
+}
+
+// replays: CROSS JOIN is how SQLite is told to look each pair up by the index.
+func (s sqlite) replays(tx *gorm.DB, t tables, conv model.Conversation, columns string, events []*request.Event, scan func(*sql.Rows) error) error {
+	for part := range slices.Chunk(events, (maxParameters-2)/2) {
+		var args []any
+		for _, e := range part {
+			args = append(args, e.Author, keyOf(e))
+		}
+		args = append(args, s.uuid(conv.ID), conv.Generation)
+		err := query(tx, t.replacer.Replace(`WITH k(author, idempotency_key) AS (VALUES `+placeholders(len(part), "(?, ?)")+`)
+			SELECT `+columns+` FROM k CROSS JOIN {events} e ON e.conversation_id = ? AND e.generation = ?
+				AND e.author = k.author AND e.idempotency_key = k.idempotency_key`), args, scan)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eventColumnCount is how many parameters an event takes in insertEvents.
+const eventColumnCount = 17
+
+func (s sqlite) insertEvents(tx *gorm.DB, t tables, conv model.Conversation, events []*request.Event) error {
+	id := s.uuid(conv.ID)
+	for part := range slices.Chunk(events, maxParameters/eventColumnCount) {
+		args := make([]any, 0, len(part)*eventColumnCount)
+		for _, e := range part {
+			var hash any // nobody asks for it without a key
+			if e.IdempotencyKey != "" {
+				hash = blob(e.Hash)
+			}
+			args = append(args, id, conv.Generation, e.Seq, e.Timestamp, e.RecordedAt, e.ID, string(e.Kind), e.Author, e.Subject,
+				e.InvocationID, e.Branch, e.Format, keyOf(e), hash, text(e.Delta), text(e.Deletions), text(e.Payload))
+		}
+		_, err := exec(tx, t.replacer.Replace(`INSERT INTO {events} (conversation_id, generation, seq, timestamp, recorded_at, id,
+			kind, author, subject, invocation_id, branch, format, idempotency_key, request_hash, delta, deletions, payload)
+			VALUES `+placeholders(len(part), row(eventColumnCount))), args...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (sqlite) upsertState(tx *gorm.DB, t tables, scope stateScope, rows []stateRow, now int64) error {
+	columns, fixed := "", []any{}
+	for _, c := range scope.columns {
+		columns += c.name + ", "
+		fixed = append(fixed, c.value)
+	}
+	if scope.owner != "" {
+		columns += scope.owner + ", "
+	}
+	key := columns + "name"
+	perRow := len(fixed) + 5
+	for part := range slices.Chunk(rows, maxParameters/perRow) {
+		args := make([]any, 0, len(part)*perRow)
+		for _, r := range part {
+			args = append(args, fixed...)
+			if scope.owner != "" {
+				args = append(args, r.owner)
+			}
+			args = append(args, r.name, text(r.value), now, 1)
+		}
+		_, err := exec(tx, t.replacer.Replace(`INSERT INTO `+scope.table+` AS s (`+columns+`name, value, updated_at, version)
+			VALUES `+placeholders(len(part), row(len(args)/len(part)))+`
+			ON CONFLICT (`+key+`) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at, version = s.version + 1`),
+			args...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"github.com/hansardlog/hansard/internal/request"
+	"github.com/hansardlog/hansard/internal/stateutil"
+	"github.com/hansardlog/hansard/internal/view"
+	"github.com/hansardlog/hansard/model"
+	"github.com/hansardlog/hansard/session"
+)
+
+// List implements [session.Sessions].
+func (s *Service) List(ctx context.Context, req *session.ListRequest) (*session.ListResponse, error) {
+	l, err := s.cfg.List(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	var resp *session.ListResponse
+	err = s.inSnapshot(ctx, func(tx *gorm.DB) (err error) {
+		resp, err = s.list(tx, l)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+func (s *Service) list(tx *gorm.DB, l *request.List) (*session.ListResponse, error) {
+	page, err := s.readPage(tx, l)
+	if err != nil {
+		return nil, err
+	}
+	resp := &session.ListResponse{}
+	if len(page) > l.PageSize {
+		page = page[:l.PageSize]
+		last := page[len(page)-1]
+		cur := request.Cursor{Micros: last.CreatedAt, UserID: last.UserID, SessionID: last.SessionID}
+		if l.Order == session.OrderUpdated {
+			cur.Micros = last.UpdatedAt
+		}
+		resp.NextPageToken = l.Token(cur)
+	}
+	var states []session.State
+	if l.WithState && len(page) > 0 {
+		if states, err = s.readStates(tx, l, page); err != nil {
+			return nil, err
+		}
+	}
+	for i, conv := range page {
+		found := sessionOf(conv, view.Whole(conv.NextSeq-1))
+		if states != nil {
+			found.State = states[i]
+		}
+		resp.Sessions = append(resp.Sessions, found)
+	}
+	return resp, nil
+}
+
+// readPage reads the page and one more if there is one, by key: what lies before
+// the cursor is not read. OrderCreated goes by the owner's index; OrderUpdated
+// sorts the sessions of one owner or member, since no index may stand on a
+// column that every append changes.
+func (s *Service) readPage(tx *gorm.DB, l *request.List) ([]model.Conversation, error) {
+	statement := `SELECT ` + conversationColumns + ` FROM {conversations} c`
+	var args []any
+	if l.Member != "" {
+		statement += ` JOIN {membership_periods} m ON m.conversation_id = c.id AND m.generation = c.generation
+			AND m.app_name = ? AND m.member = ? AND m.to_seq IS NULL`
+		args = append(args, l.AppName, l.Member)
+	}
+	statement += ` WHERE c.app_name = ?`
+	args = append(args, l.AppName)
+	if l.UserID != "" {
+		statement += ` AND c.user_id = ?`
+		args = append(args, l.UserID)
+	}
+	if l.Order == session.OrderUpdated {
+		if l.Cursor != nil {
+			statement += ` AND (c.updated_at, c.user_id, c.session_id) < (?, ?, ?)`
+			args = append(args, l.Cursor.Micros, l.Cursor.UserID, l.Cursor.SessionID)
+		}
+		statement += ` ORDER BY c.updated_at DESC, c.user_id DESC, c.session_id DESC`
+	} else {
+		if l.Cursor != nil {
+			statement += ` AND (c.user_id, c.created_at, c.session_id) > (?, ?, ?)`
+			args = append(args, l.Cursor.UserID, l.Cursor.Micros, l.Cursor.SessionID)
+		}
+		statement += ` ORDER BY c.user_id, c.created_at, c.session_id`
+	}
+	var page []model.Conversation
+	err := query(tx, s.t.sql(statement+` LIMIT ?`), append(args, l.PageSize+1), func(rows *sql.Rows) error {
+		page = append(page, model.Conversation{})
+		return scanConversation(rows, &page[len(page)-1])
+	})
+	return page, err
+}
+
+// readStates returns the state of each conversation of a page: one query for
+// each scope.
+func (s *Service) readStates(tx *gorm.DB, l *request.List, page []model.Conversation) ([]session.State, error) {
+	ids := make([]any, 0, len(page)+1)
+	owners := []any{l.AppName}
+	seen := map[string]bool{}
+	for _, conv := range page {
+		ids = append(ids, s.dialect.uuid(conv.ID))
+		if owner := stateOwner(l, conv); !seen[owner] {
+			seen[owner] = true
+			owners = append(owners, owner)
+		}
+	}
+	app, err := s.readShared(tx, l.AppName, "")
+	if err != nil {
+		return nil, err
+	}
+	users := map[string]stateutil.Values{}
+	err = query(tx, s.t.replacer.Replace(`SELECT user_id, name, value FROM {user_states}
+		WHERE app_name = ? AND user_id IN `+row(len(owners)-1)+` AND value IS NOT NULL`), owners, func(rows *sql.Rows) error {
+		return scanValue(rows, users)
+	})
+	if err != nil {
+		return nil, err
+	}
+	sessions := map[uuid.UUID]stateutil.Values{}
+	err = query(tx, s.t.replacer.Replace(`SELECT c.id, s.name, s.value FROM {conversations} c
+		JOIN {session_states} s ON s.conversation_id = c.id AND s.generation = c.generation
+		WHERE c.id IN `+row(len(ids))+` AND c.app_name = ? AND s.value IS NOT NULL`), append(ids, l.AppName), func(rows *sql.Rows) error {
+		return scanValue(rows, sessions)
+	})
+	if err != nil {
+		return nil, err
+	}
+	states := make([]session.State, len(page))
+	for i, conv := range page {
+		states[i], err = stateutil.Decode(stateutil.Merge(stateutil.Scopes{
+			App: app.App, User: users[stateOwner(l, conv)], Session: sessions[conv.ID],
+		}))
+		if err != nil {
+			return nil, err
+		}
+	}
+	return states, nil
+}
+
+// scanValue scans an owner, a name and a value.
+func scanValue[K comparable](rows *sql.Rows, into map[K]stateutil.Values) error {
+	var owner K
+	var name string
+	var value []byte
+	if err := rows.Scan(&owner, &name, &value); err != nil {
+		return err
+	}
+	if into[owner] == nil {
+		into[owner] = stateutil.Values{}
+	}
+	into[owner][name] = value
+	return nil
+}
+
+// stateOwner says whose user: keys a listed session shows.
+func stateOwner(l *request.List, conv model.Conversation) string {
+	if l.Member != "" {
+		return l.Member
+	}
+	return conv.UserID
+}

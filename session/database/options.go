@@ -1,0 +1,107 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hansardlog/hansard/internal/request"
+)
+
+// Option configures a [Service]; [New] and [Open] report an invalid value.
+type Option interface{ apply(*config) error }
+
+type optionFunc func(*config) error
+
+func (f optionFunc) apply(c *config) error { return f(c) }
+
+type config struct {
+	request request.Config
+	retry   retryPolicy
+	prefix  string
+}
+
+func newConfig(opts []Option) (config, error) {
+	c := config{
+		request: request.DefaultConfig(),
+		retry:   retryPolicy{attempts: 10, backoff: 5 * time.Millisecond},
+		prefix:  defaultPrefix,
+	}
+	for _, opt := range opts {
+		if opt == nil {
+			return c, errors.New("database: nil option")
+		}
+		if err := opt.apply(&c); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// WithClock sets the source of the times that callers leave open and of
+// RecordedAt. The default is [time.Now]. It is asked once for each request that
+// stores something.
+func WithClock(now func(context.Context) time.Time) Option {
+	return optionFunc(func(c *config) error {
+		if now == nil {
+			return errors.New("database: nil clock")
+		}
+		c.request.Clock = now
+		return nil
+	})
+}
+
+// WithIDs sets the source of session and event IDs that callers leave open,
+// never of UIDs. The default makes UUIDv7. An ID that breaks the rules of
+// session.Key fails the request.
+func WithIDs(next func(context.Context) string) Option {
+	return optionFunc(func(c *config) error {
+		if next == nil {
+			return errors.New("database: nil source of IDs")
+		}
+		c.request.IDs = next
+		return nil
+	})
+}
+
+// WithMaxPayload bounds the payload of one event, in bytes. The default is
+// session.DefaultMaxPayload, 16 MiB.
+func WithMaxPayload(bytes int) Option {
+	return optionFunc(func(c *config) error {
+		if bytes < 1 {
+			return fmt.Errorf("database: maximal payload of %d bytes, at least 1", bytes)
+		}
+		c.request.MaxPayload = bytes
+		return nil
+	})
+}
+
+// WithRetry bounds how often a transaction is tried when the database reports a
+// serialization failure, a deadlock or a busy lock, and sets the pause after
+// the first try, which doubles after each up to [MaxBackoff] and is shortened
+// at random by up to a half. The default is 10 tries and 5 ms; 1 try turns
+// retries off. The context ends a pause.
+func WithRetry(attempts int, backoff time.Duration) Option {
+	return optionFunc(func(c *config) error {
+		if attempts < 1 {
+			return fmt.Errorf("database: %d tries, at least 1", attempts)
+		}
+		if backoff < 0 || backoff > MaxBackoff {
+			return fmt.Errorf("database: backoff %v, from 0 to %v", backoff, MaxBackoff)
+		}
+		c.retry = retryPolicy{attempts: attempts, backoff: backoff}
+		return nil
+	})
+}
+
+// WithTablePrefix sets what the names of all tables and indexes begin with. The
+// default is hansard_. It is made of lower-case letters, digits and _, at most
+// 32 bytes. On PostgreSQL it may name a schema, which Migrate makes if it is
+// missing: agents.hansard_. Services with different prefixes share nothing.
+func WithTablePrefix(prefix string) Option {
+	return optionFunc(func(c *config) error {
+		c.prefix = prefix
+		return nil
+	})
+}

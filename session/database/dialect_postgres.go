@@ -42,27 +42,42 @@ func (postgres) read(db *gorm.DB, fn func(*gorm.DB) error) error {
 
 // migrate takes an advisory lock in the migration's own transaction: one of the
 // session would hang a pool of one connection.
-func (postgres) migrate(db *gorm.DB, t tables, fn func(*gorm.DB) error) error {
+func (p postgres) migrate(db *gorm.DB, t tables, fn func(*gorm.DB) error) error {
 	return db.Transaction(func(tx *gorm.DB) error {
+		if err := p.makeSchema(tx, t.schema); err != nil {
+			return err
+		}
 		_, err := exec(tx, `SELECT pg_advisory_xact_lock(hashtextextended(
 			'hansard migration of ' || coalesce(nullif(?::text, ''), current_schema()) || '.' || ?::text, 0))`, t.schema, t.prefix)
 		if err != nil {
 			return err
 		}
-		if t.schema != "" {
-			var has bool
-			_, err := queryRow(tx, `SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = ?::text)`, []any{t.schema}, &has)
-			if err != nil {
-				return err
-			}
-			if !has {
-				if _, err := exec(tx, `CREATE SCHEMA "`+t.schema+`"`); err != nil {
-					return err
-				}
-			}
-		}
 		return fn(tx)
 	}, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+}
+
+// makeSchema makes the schema if it is missing. It asks first, because even
+// IF NOT EXISTS needs the right to make one, and it locks before it makes one,
+// because two prefixes may want the same.
+func (postgres) makeSchema(tx *gorm.DB, schema string) error {
+	exists := func() (exists bool, err error) {
+		_, err = queryRow(tx, `SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = ?::text)`, []any{schema}, &exists)
+		return exists, err
+	}
+	if schema == "" {
+		return nil
+	}
+	if ok, err := exists(); err != nil || ok {
+		return err
+	}
+	if _, err := exec(tx, `SELECT pg_advisory_xact_lock(hashtextextended('hansard schema ' || ?::text, 0))`, schema); err != nil {
+		return err
+	}
+	if ok, err := exists(); err != nil || ok {
+		return err
+	}
+	_, err := exec(tx, `CREATE SCHEMA "`+schema+`"`)
+	return err
 }
 
 // retryable: serialization_failure, deadlock_detected, lock_not_available.

@@ -110,7 +110,7 @@ func (sqlite) retryable(err error) bool {
 func (sqlite) existing(tx *gorm.DB, t tables, names []string) ([]string, error) {
 	var found []string
 	for _, name := range names {
-		ok, err := queryRow(tx, `SELECT 1 FROM sqlite_master WHERE name = ?`, []any{t.name(name)}, new(int))
+		ok, err := queryRow(tx, `SELECT 1 FROM sqlite_master WHERE name = ? COLLATE NOCASE`, []any{t.name(name)}, new(int))
 		if err != nil {
 			return nil, err
 		}

@@ -127,18 +127,24 @@ func runnable(list []migration) []*gormigrate.Migration {
 	return out
 }
 
-// applied returns the recorded migrations. The record is ours if the first
-// migration is in it: both were made in one transaction.
+// applied returns the recorded migrations. The record is ours if it looks like
+// it and the first migration is in it: both were made in one transaction.
 func (s *Service) applied(tx *gorm.DB, list []migration) ([]string, error) {
 	var applied []string
-	err := query(tx, s.t.sql(`SELECT id FROM {migrations} ORDER BY id`), nil, func(rows *sql.Rows) error {
-		var id string
-		err := rows.Scan(&id)
-		applied = append(applied, id)
-		return err
-	})
+	ours, err := s.isRecord(tx)
 	if err != nil {
-		return nil, errors.Join(s.foreign("migrations"), err)
+		return nil, err
+	}
+	if ours {
+		err = query(tx, s.t.sql(`SELECT id FROM {migrations} ORDER BY id`), nil, func(rows *sql.Rows) error {
+			var id string
+			err := rows.Scan(&id)
+			applied = append(applied, id)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
 	if !slices.Contains(applied, list[0].id) {
 		return nil, s.foreign("migrations")
@@ -149,6 +155,16 @@ func (s *Service) applied(tx *gorm.DB, list []migration) ([]string, error) {
 		}
 	}
 	return applied, nil
+}
+
+// isRecord reports whether the migration table has the one column of ours.
+func (s *Service) isRecord(tx *gorm.DB) (bool, error) {
+	rows, err := tx.Raw(s.t.sql(`SELECT * FROM {migrations} LIMIT 1`)).Rows()
+	if err != nil {
+		return false, err
+	}
+	columns, err := rows.Columns()
+	return slices.Equal(columns, []string{"id"}), errors.Join(err, rows.Close())
 }
 
 func (s *Service) foreign(table string) error {

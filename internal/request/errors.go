@@ -24,7 +24,7 @@ func Failed(op string, key session.Key, err error) error {
 		return stale
 	case errors.As(err, &epoch):
 		return epoch
-	case err == context.Canceled, err == context.DeadlineExceeded:
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
 	return fmt.Errorf("%s %s: %w", op, key, err)

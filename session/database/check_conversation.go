@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"database/sql"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,7 +39,7 @@ type memberSeq struct {
 
 func (s *Service) checkConversation(tx *gorm.DB, key session.Key) ([]error, error) {
 	conv, _, err := s.look(tx, key, "", "")
-	if err == errNone {
+	if errors.Is(err, errNone) {
 		return nil, nil // deleted meanwhile
 	}
 	if err != nil {

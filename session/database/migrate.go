@@ -163,8 +163,9 @@ func (s *Service) isRecord(tx *gorm.DB) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	defer func() { _ = rows.Close() }() // nothing of it is read but the columns
 	columns, err := rows.Columns()
-	return slices.Equal(columns, []string{"id"}), errors.Join(err, rows.Close())
+	return slices.Equal(columns, []string{"id"}), errors.Join(err, rows.Err())
 }
 
 func (s *Service) foreign(table string) error {

@@ -1,0 +1,33 @@
+//go:build cgo
+
+package dbtest
+
+import (
+	"database/sql"
+	"os"
+	"path/filepath"
+	"testing"
+
+	_ "github.com/mattn/go-sqlite3"
+)
+
+func TestSQLiteDSN(t *testing.T) {
+	path := filepath.Join(filepath.Dir(SQLite(t)), "100% #1.db")
+	db, err := sql.Open("sqlite3", SQLiteDSN(path, "_foreign_keys=1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for pragma, want := range map[string]string{"journal_mode": "wal", "busy_timeout": "10000", "foreign_keys": "1"} {
+		var got string
+		if err := db.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got); err != nil || got != want {
+			t.Errorf("%s = %q, %v, want %q", pragma, got, err, want)
+		}
+	}
+	if _, err := db.ExecContext(t.Context(), "CREATE TABLE words (n int)"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("the database is elsewhere: %v", err)
+	}
+}

@@ -8,11 +8,26 @@ import (
 	"github.com/hansardlog/hansard/session"
 )
 
-// Failed says of which session and during what an error arose, the same on all
-// backends. Errors that are complete already stay themselves: those of the
-// context, those that hold the key, and [session.ErrNotMember], which must not
-// tell whether the session exists.
-func Failed(op string, key session.Key, err error) error {
+// ErrNone is what a backend's store says when a conversation does not exist or
+// is another incarnation. [Failed] translates it for who asked; it never leaves
+// a backend.
+var ErrNone = errors.New("no such conversation")
+
+// Failed completes an error of a call on the session of key: during what and of
+// which session it arose, the same on all backends. name is in whose name the
+// call was made, empty for the embedding program's own.
+//
+// Errors that are complete already stay themselves: those of the context, those
+// that hold the key, and [session.ErrNotMember], which must not tell whether the
+// session exists. Whoever acts in somebody's name learns of an unknown session
+// only that the name is no member.
+func Failed(op string, key session.Key, name string, err error) error {
+	if errors.Is(err, ErrNone) {
+		err = session.ErrNotFound
+		if name != "" {
+			err = session.ErrNotMember
+		}
+	}
 	var stale *session.StaleError
 	var epoch *session.EpochError
 	switch {
@@ -28,13 +43,4 @@ func Failed(op string, key session.Key, err error) error {
 		return err
 	}
 	return fmt.Errorf("%s %s: %w", op, key, err)
-}
-
-// Unknown is the error for a session that does not exist or has another UID:
-// whoever acts in somebody's name learns only that the name is no member.
-func Unknown(name string) error {
-	if name != "" {
-		return session.ErrNotMember
-	}
-	return session.ErrNotFound
 }

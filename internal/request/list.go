@@ -98,3 +98,11 @@ func (l *List) sum(cur Cursor) []byte {
 	f.int64(cur.Micros)
 	return f.Sum(nil)[:8]
 }
+
+// StateOwner says whose user: keys a listed session of owner shows.
+func (l *List) StateOwner(owner string) string {
+	if l.Member != "" {
+		return l.Member
+	}
+	return owner
+}

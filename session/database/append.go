@@ -24,7 +24,7 @@ func (s *Service) AppendEvent(ctx context.Context, req *session.AppendEventReque
 	}
 	events, replayed, err := s.appendPrepared(ctx, a)
 	if err != nil {
-		return nil, failed("append event to", a.Key, "author", err)
+		return nil, request.Failed("append event to", a.Key, "author", err)
 	}
 	return &session.AppendEventResponse{Event: events[0], Replayed: replayed}, nil
 }
@@ -37,7 +37,7 @@ func (s *Service) AppendEvents(ctx context.Context, req *session.AppendEventsReq
 	}
 	events, replayed, err := s.appendPrepared(ctx, a)
 	if err != nil {
-		return nil, failed("append events to", a.Key, "author", err)
+		return nil, request.Failed("append events to", a.Key, "author", err)
 	}
 	return &session.AppendEventsResponse{Events: events, Replayed: replayed}, nil
 }
@@ -104,7 +104,7 @@ func (s *Service) appendEvents(tx *gorm.DB, a *request.Append) (stored []*reques
 func (s *Service) lock(tx *gorm.DB, key session.Key, uid string) (model.Conversation, error) {
 	conv, err := s.dialect.lock(tx, s.t, key)
 	if err == nil && uid != "" && conv.UID.String() != uid {
-		err = errNone
+		err = request.ErrNone
 	}
 	return conv, err
 }

@@ -39,7 +39,7 @@ type memberSeq struct {
 
 func (s *Service) checkConversation(tx *gorm.DB, key session.Key) ([]error, error) {
 	conv, _, err := s.look(tx, key, "", "")
-	if errors.Is(err, errNone) {
+	if errors.Is(err, request.ErrNone) {
 		return nil, nil // deleted meanwhile
 	}
 	if err != nil {

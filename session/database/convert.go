@@ -3,6 +3,8 @@ package database
 import (
 	"database/sql"
 
+	"gorm.io/gorm"
+
 	"github.com/hansardlog/hansard/internal/check"
 	"github.com/hansardlog/hansard/internal/request"
 	"github.com/hansardlog/hansard/internal/view"
@@ -30,6 +32,21 @@ const conversationColumns = `c.id, c.uid, c.generation, c.next_seq, c.min_seq, c
 func scanConversation(rows *sql.Rows, c *model.Conversation) error {
 	return rows.Scan(&c.ID, &c.UID, &c.Generation, &c.NextSeq, &c.MinSeq, &c.Epoch,
 		&c.CreatedAt, &c.UpdatedAt, &c.Kind, &c.AppName, &c.UserID, &c.SessionID)
+}
+
+// queryConversation runs a statement that returns at most one conversation;
+// request.ErrNone if it returns none.
+func queryConversation(tx *gorm.DB, statement string, args ...any) (model.Conversation, error) {
+	var conv model.Conversation
+	found := false
+	err := query(tx, statement, args, func(rows *sql.Rows) error {
+		found = true
+		return scanConversation(rows, &conv)
+	})
+	if err == nil && !found {
+		err = request.ErrNone
+	}
+	return conv, err
 }
 
 // sessionOf returns the conversation as seen by v, without state and events.

@@ -30,12 +30,12 @@ func (s *Service) Delete(ctx context.Context, req *session.DeleteRequest) error 
 	if err == nil {
 		err = s.removeDiscarded(ctx, request.ConversationID(req.Key))
 	}
-	return request.Failed("delete", req.Key, err)
+	return request.Failed("delete", req.Key, "", err)
 }
 
 func (s *Service) discard(tx *gorm.DB, key session.Key, uid string, now int64) error {
 	conv, err := s.lock(tx, key, uid)
-	if errors.Is(err, errNone) {
+	if errors.Is(err, request.ErrNone) {
 		return nil
 	}
 	if err != nil {

@@ -38,7 +38,7 @@ type dialect interface {
 	uuid(id uuid.UUID) any
 
 	// lock returns the conversation of key and locks its row until the
-	// transaction ends; errNone if there is none.
+	// transaction ends; request.ErrNone if there is none.
 	lock(tx *gorm.DB, t tables, key session.Key) (model.Conversation, error)
 
 	// decideAndWrite is the middle of an append, under the lock: it counts

@@ -115,20 +115,10 @@ func (postgres) uuid(id uuid.UUID) any { return id.String() }
 // lock: FOR NO KEY UPDATE is what the UPDATE takes that follows; no stronger
 // lock is needed, since nothing refers to the row by a foreign key.
 func (p postgres) lock(tx *gorm.DB, t tables, key session.Key) (model.Conversation, error) {
-	var conv model.Conversation
-	found := false
-	err := query(tx, t.sql(`SELECT `+conversationColumns+` FROM {conversations} c
+	return queryConversation(tx, t.sql(`SELECT `+conversationColumns+` FROM {conversations} c
 		WHERE c.id = ?::uuid AND c.app_name = ?::text AND c.user_id = ?::text AND c.session_id = ?::text
 		FOR NO KEY UPDATE`),
-		[]any{p.uuid(request.ConversationID(key)), key.AppName, key.UserID, key.SessionID},
-		func(rows *sql.Rows) error {
-			found = true
-			return scanConversation(rows, &conv)
-		})
-	if err == nil && !found {
-		err = errNone
-	}
-	return conv, err
+		p.uuid(request.ConversationID(key)), key.AppName, key.UserID, key.SessionID)
 }
 
 // decideAndWrite is one statement, so that an append without state is four

@@ -131,20 +131,10 @@ func (b blob) Value() (driver.Value, error) { return []byte(b), nil }
 
 // lock writes first: GORM drops FOR UPDATE for SQLite, which has no row locks.
 func (s sqlite) lock(tx *gorm.DB, t tables, key session.Key) (model.Conversation, error) {
-	var conv model.Conversation
-	found := false
-	err := query(tx, t.sql(`UPDATE {conversations} AS c SET next_seq = next_seq
+	return queryConversation(tx, t.sql(`UPDATE {conversations} AS c SET next_seq = next_seq
 		WHERE c.id = ? AND c.app_name = ? AND c.user_id = ? AND c.session_id = ?
 		RETURNING `+strings.ReplaceAll(conversationColumns, "c.", "")),
-		[]any{s.uuid(request.ConversationID(key)), key.AppName, key.UserID, key.SessionID},
-		func(rows *sql.Rows) error {
-			found = true
-			return scanConversation(rows, &conv)
-		})
-	if err == nil && !found {
-		err = errNone
-	}
-	return conv, err
+		s.uuid(request.ConversationID(key)), key.AppName, key.UserID, key.SessionID)
 }
 
 func (s sqlite) decideAndWrite(tx *gorm.DB, t tables, conv model.Conversation, a *request.Append, c conditions) (verdict, error) {

@@ -13,15 +13,11 @@ import (
 // migrations that this version of the code does not know.
 var ErrSchemaTooNew = errors.New("database: schema is newer than this version of Hansard")
 
-// errNone says that a conversation does not exist or is another incarnation. It
-// never leaves the package: failed translates it for who asked.
-var errNone = errors.New("database: no such conversation")
-
 // translate is the one place where an error of the database becomes one of the
 // contract. A broken connection stays what it is, and is never "not found".
 func (s *Service) translate(ctx context.Context, err error) error {
 	switch {
-	case err == nil, errors.Is(err, errNone), session.Code(err) != "INTERNAL" && !isContext(err):
+	case err == nil, errors.Is(err, request.ErrNone), session.Code(err) != "INTERNAL" && !isContext(err):
 		return err
 	case ctx.Err() != nil:
 		return ctx.Err() // drivers report an ended context in words of their own
@@ -33,13 +29,4 @@ func (s *Service) translate(ctx context.Context, err error) error {
 
 func isContext(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-}
-
-// failed completes an error of a call on the session of key; name is in whose
-// name the call was made, empty for the embedding program's own.
-func failed(op string, key session.Key, name string, err error) error {
-	if errors.Is(err, errNone) {
-		err = request.Unknown(name)
-	}
-	return request.Failed(op, key, err)
 }

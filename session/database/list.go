@@ -109,7 +109,7 @@ func (s *Service) readStates(tx *gorm.DB, l *request.List, page []model.Conversa
 	seen := map[string]bool{}
 	for _, conv := range page {
 		ids = append(ids, s.dialect.uuid(conv.ID))
-		if owner := stateOwner(l, conv); !seen[owner] {
+		if owner := l.StateOwner(conv.UserID); !seen[owner] {
 			seen[owner] = true
 			owners = append(owners, owner)
 		}
@@ -138,7 +138,7 @@ func (s *Service) readStates(tx *gorm.DB, l *request.List, page []model.Conversa
 	states := make([]session.State, len(page))
 	for i, conv := range page {
 		states[i], err = stateutil.Decode(stateutil.Merge(stateutil.Scopes{
-			App: app.App, User: users[stateOwner(l, conv)], Session: sessions[conv.ID],
+			App: app.App, User: users[l.StateOwner(conv.UserID)], Session: sessions[conv.ID],
 		}))
 		if err != nil {
 			return nil, err
@@ -160,12 +160,4 @@ func scanValue[K comparable](rows *sql.Rows, into map[K]stateutil.Values) error 
 	}
 	into[owner][name] = value
 	return nil
-}
-
-// stateOwner says whose user: keys a listed session shows.
-func stateOwner(l *request.List, conv model.Conversation) string {
-	if l.Member != "" {
-		return l.Member
-	}
-	return conv.UserID
 }

@@ -25,7 +25,7 @@ func (s *Service) ListEvents(ctx context.Context, req *session.ListEventsRequest
 		return err
 	})
 	if err != nil {
-		return nil, failed("list events of", l.Key, l.Viewer, err)
+		return nil, request.Failed("list events of", l.Key, l.Viewer, err)
 	}
 	return resp, nil
 }
@@ -60,20 +60,14 @@ func (s *Service) listEvents(tx *gorm.DB, l *session.ListEventsRequest) (*sessio
 
 // look returns the conversation of key and what viewer sees of it.
 func (s *Service) look(tx *gorm.DB, key session.Key, uid, viewer string) (model.Conversation, view.View, error) {
-	var conv model.Conversation
-	found := false
-	err := query(tx, s.t.sql(`SELECT `+conversationColumns+` FROM {conversations} c
+	conv, err := queryConversation(tx, s.t.sql(`SELECT `+conversationColumns+` FROM {conversations} c
 		WHERE c.id = ? AND c.app_name = ? AND c.user_id = ? AND c.session_id = ?`),
-		[]any{s.dialect.uuid(request.ConversationID(key)), key.AppName, key.UserID, key.SessionID},
-		func(rows *sql.Rows) error {
-			found = true
-			return scanConversation(rows, &conv)
-		})
+		s.dialect.uuid(request.ConversationID(key)), key.AppName, key.UserID, key.SessionID)
+	if err == nil && uid != "" && conv.UID.String() != uid {
+		err = request.ErrNone
+	}
 	if err != nil {
 		return conv, view.View{}, err
-	}
-	if !found || uid != "" && conv.UID.String() != uid {
-		return conv, view.View{}, errNone
 	}
 	var own []session.Period
 	if viewer != "" && session.Kind(conv.Kind) != session.KindSession {

@@ -20,7 +20,7 @@ func (s *Service) Join(ctx context.Context, req *session.JoinRequest) (*session.
 	}
 	event, period, replayed, err := s.changePrepared(ctx, ch)
 	if err != nil {
-		return nil, failed("join", ch.Key, ch.Event.Author, err)
+		return nil, request.Failed("join", ch.Key, ch.Event.Author, err)
 	}
 	return &session.JoinResponse{Event: event, Period: period, Replayed: replayed}, nil
 }
@@ -33,7 +33,7 @@ func (s *Service) Leave(ctx context.Context, req *session.LeaveRequest) (*sessio
 	}
 	event, period, replayed, err := s.changePrepared(ctx, ch)
 	if err != nil {
-		return nil, failed("leave", ch.Key, ch.Event.Author, err)
+		return nil, request.Failed("leave", ch.Key, ch.Event.Author, err)
 	}
 	return &session.LeaveResponse{Event: event, Period: period, Replayed: replayed}, nil
 }
@@ -168,7 +168,7 @@ func (s *Service) ListMembers(ctx context.Context, req *session.ListMembersReque
 		return err
 	})
 	if err != nil {
-		return nil, failed("list members of", req.Key, "", err)
+		return nil, request.Failed("list members of", req.Key, "", err)
 	}
 	return resp, nil
 }

@@ -30,7 +30,7 @@ func (s *Service) Create(ctx context.Context, req *session.CreateRequest) (*sess
 		})
 	}
 	if err != nil {
-		return nil, failed("create", cr.Key, "", err)
+		return nil, request.Failed("create", cr.Key, "", err)
 	}
 	return &session.CreateResponse{Session: created}, nil
 }
@@ -114,7 +114,7 @@ func (s *Service) Get(ctx context.Context, req *session.GetRequest) (*session.Ge
 		return err
 	})
 	if err != nil {
-		return nil, failed("get", g.Key, g.Viewer, err)
+		return nil, request.Failed("get", g.Key, g.Viewer, err)
 	}
 	return &session.GetResponse{Session: found}, nil
 }

@@ -105,26 +105,18 @@ func (s *Service) states(l *request.List, page []*conversation) ([]session.State
 	}
 	viewers := map[string]bool{}
 	for _, c := range page {
-		viewers[stateOwner(l, c)] = true
+		viewers[l.StateOwner(c.key.UserID)] = true
 	}
 	names := slices.Sorted(maps.Keys(viewers))
 	app, users := s.readShared(l.AppName, names...)
 	states := make([]session.State, len(page))
 	for i, c := range page {
-		user, _ := slices.BinarySearch(names, stateOwner(l, c))
+		user, _ := slices.BinarySearch(names, l.StateOwner(c.key.UserID))
 		var err error
 		states[i], err = stateutil.Decode(stateutil.Merge(stateutil.Scopes{App: app, User: users[user], Session: c.state}))
 		if err != nil {
-			return nil, request.Failed("list", c.key, err)
+			return nil, request.Failed("list", c.key, "", err)
 		}
 	}
 	return states, nil
-}
-
-// stateOwner says whose user: keys a listed session shows.
-func stateOwner(l *request.List, c *conversation) string {
-	if l.Member != "" {
-		return l.Member
-	}
-	return c.key.UserID
 }

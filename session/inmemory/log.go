@@ -19,7 +19,7 @@ func (s *Service) AppendEvent(ctx context.Context, req *session.AppendEventReque
 	}
 	events, replayed, err := s.appendEvents(a)
 	if err != nil {
-		return nil, failed("append event to", a.Key, "author", err)
+		return nil, request.Failed("append event to", a.Key, "author", err)
 	}
 	return &session.AppendEventResponse{Event: events[0], Replayed: replayed}, nil
 }
@@ -32,7 +32,7 @@ func (s *Service) AppendEvents(ctx context.Context, req *session.AppendEventsReq
 	}
 	events, replayed, err := s.appendEvents(a)
 	if err != nil {
-		return nil, failed("append events to", a.Key, "author", err)
+		return nil, request.Failed("append events to", a.Key, "author", err)
 	}
 	return &session.AppendEventsResponse{Events: events, Replayed: replayed}, nil
 }
@@ -145,13 +145,13 @@ func (s *Service) ListEvents(ctx context.Context, req *session.ListEventsRequest
 		return nil
 	})
 	if err != nil {
-		return nil, failed("list events of", l.Key, l.Viewer, err)
+		return nil, request.Failed("list events of", l.Key, l.Viewer, err)
 	}
 	if resp.More = len(stored) > l.Limit; resp.More {
 		stored = stored[:l.Limit]
 	}
 	if resp.Events, err = request.Decode(stored); err != nil {
-		return nil, failed("list events of", l.Key, l.Viewer, err)
+		return nil, request.Failed("list events of", l.Key, l.Viewer, err)
 	}
 	return resp, nil
 }

@@ -18,7 +18,7 @@ func (s *Service) Join(ctx context.Context, req *session.JoinRequest) (*session.
 	}
 	event, period, replayed, err := s.change(ch)
 	if err != nil {
-		return nil, failed("join", ch.Key, ch.Event.Author, err)
+		return nil, request.Failed("join", ch.Key, ch.Event.Author, err)
 	}
 	return &session.JoinResponse{Event: event, Period: period, Replayed: replayed}, nil
 }
@@ -31,7 +31,7 @@ func (s *Service) Leave(ctx context.Context, req *session.LeaveRequest) (*sessio
 	}
 	event, period, replayed, err := s.change(ch)
 	if err != nil {
-		return nil, failed("leave", ch.Key, ch.Event.Author, err)
+		return nil, request.Failed("leave", ch.Key, ch.Event.Author, err)
 	}
 	return &session.LeaveResponse{Event: event, Period: period, Replayed: replayed}, nil
 }
@@ -105,7 +105,7 @@ func (s *Service) ListMembers(ctx context.Context, req *session.ListMembersReque
 		return nil
 	})
 	if err != nil {
-		return nil, failed("list members of", req.Key, "", err)
+		return nil, request.Failed("list members of", req.Key, "", err)
 	}
 	return resp, nil
 }

@@ -10,7 +10,6 @@ package inmemory
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -84,18 +83,16 @@ func (s *Service) find(key session.Key) *conversation {
 	return nil
 }
 
-var errNone = errors.New("inmemory: no such conversation") // never leaves the package
-
 // read runs f with the conversation's lock held for reading.
 func (s *Service) read(key session.Key, uid string, f func(*conversation) error) error {
 	c := s.find(key)
 	if c == nil {
-		return errNone
+		return request.ErrNone
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if !c.alive(uid) {
-		return errNone
+		return request.ErrNone
 	}
 	return f(c)
 }
@@ -104,20 +101,12 @@ func (s *Service) read(key session.Key, uid string, f func(*conversation) error)
 func (s *Service) write(key session.Key, uid string, f func(*conversation) error) error {
 	c := s.find(key)
 	if c == nil {
-		return errNone
+		return request.ErrNone
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.alive(uid) {
-		return errNone
+		return request.ErrNone
 	}
 	return f(c)
-}
-
-// failed translates errNone for who asked and adds the session's key.
-func failed(op string, key session.Key, name string, err error) error {
-	if errors.Is(err, errNone) {
-		err = request.Unknown(name)
-	}
-	return request.Failed(op, key, err)
 }

@@ -20,7 +20,7 @@ func (s *Service) Create(ctx context.Context, req *session.CreateRequest) (*sess
 	}
 	created, err := s.create(cr)
 	if err != nil {
-		return nil, request.Failed("create", cr.Key, err)
+		return nil, request.Failed("create", cr.Key, "", err)
 	}
 	return &session.CreateResponse{Session: created}, nil
 }
@@ -86,7 +86,7 @@ func (s *Service) Get(ctx context.Context, req *session.GetRequest) (*session.Ge
 		found, err = fill(found, scopes, stored)
 	}
 	if err != nil {
-		return nil, failed("get", g.Key, g.Viewer, err)
+		return nil, request.Failed("get", g.Key, g.Viewer, err)
 	}
 	return &session.GetResponse{Session: found}, nil
 }

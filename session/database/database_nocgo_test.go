@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package database_test
+
+func cgoBackends() []backend { return nil }

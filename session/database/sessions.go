@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"slices"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
@@ -22,15 +23,24 @@ func (s *Service) Create(ctx context.Context, req *session.CreateRequest) (*sess
 		return nil, err
 	}
 	var created *session.Session
-	err = s.removeDiscarded(ctx, request.ConversationID(cr.Key))
-	if err == nil {
-		err = s.inTx(ctx, func(tx *gorm.DB) (err error) {
+	create := func() error {
+		return s.inTx(ctx, func(tx *gorm.DB) (err error) {
 			created, err = s.create(tx, cr)
 			return err
 		})
 	}
-	if err != nil {
-		return nil, request.Failed("create", cr.Key, "", err)
+	clean := func() error { return s.removeDiscarded(ctx, request.ConversationID(cr.Key)) }
+	// Cleaning comes first, so that its failure stores nothing; but it reads
+	// first, which a transaction on SQLite must not, so in the caller's it comes
+	// second.
+	steps := []func() error{clean, create}
+	if s.joined {
+		slices.Reverse(steps)
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, request.Failed("create", cr.Key, "", err)
+		}
 	}
 	return &session.CreateResponse{Session: created}, nil
 }

@@ -52,9 +52,9 @@ type Event struct {
 type MembershipPeriod struct {
 	ConversationID uuid.UUID `gorm:"column:conversation_id;primaryKey;uniqueIndex:membership_periods_open,priority:1;index:membership_periods_member,priority:3"`
 	Generation     int64     `gorm:"column:generation;primaryKey;autoIncrement:false;uniqueIndex:membership_periods_open,priority:2"`
+	Member         string    `gorm:"column:member;primaryKey;uniqueIndex:membership_periods_open,priority:3,where:to_seq IS NULL;index:membership_periods_member,priority:2,where:to_seq IS NULL"`
 	FromSeq        int64     `gorm:"column:from_seq;primaryKey;autoIncrement:false"`
 	ToSeq          *int64    `gorm:"column:to_seq"`
-	Member         string    `gorm:"column:member;primaryKey;uniqueIndex:membership_periods_open,priority:3,where:to_seq IS NULL;index:membership_periods_member,priority:2,where:to_seq IS NULL"`
 	AppName        string    `gorm:"column:app_name;not null;index:membership_periods_member,priority:1"`
 }
 

@@ -67,6 +67,18 @@ func (v View) Between(after, before int64) []Window {
 	return windows
 }
 
+// Split cuts windows into ones of at most n sequences.
+func Split(windows []Window, n int64) []Window {
+	var parts []Window
+	for _, w := range windows {
+		for ; w.To-w.From >= n; w.From += n {
+			parts = append(parts, Window{w.From, w.From + n - 1})
+		}
+		parts = append(parts, w)
+	}
+	return parts
+}
+
 // Covers reports whether a period covers a sequence.
 func Covers(p session.Period, seq int64) bool {
 	return p.FromSeq <= seq && (p.ToSeq == 0 || seq <= p.ToSeq)

@@ -57,3 +57,11 @@ func TestBetween(t *testing.T) {
 		t.Errorf("an empty log has windows %v", got)
 	}
 }
+
+func TestSplit(t *testing.T) {
+	got := Split([]Window{{1, 10}, {20, 20}, {30, 44}}, 5)
+	want := []Window{{1, 5}, {6, 10}, {20, 20}, {30, 34}, {35, 39}, {40, 44}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("Split = %v, want %v", got, want)
+	}
+}

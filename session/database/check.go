@@ -10,16 +10,18 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/hansardlog/hansard/internal/request"
 	"github.com/hansardlog/hansard/model"
 	"github.com/hansardlog/hansard/session"
 )
 
 // Violation is a finding of [Service.Check].
 type Violation struct {
-	// Guarantee is P1, P2, P3, P4, P5 or P8, or "orphan" for rows of a log whose
-	// conversation does not exist.
+	// Guarantee is P1, P2, P3, P4, P5 or P8, or "orphan" for rows that no key
+	// leads to: of a log whose conversation does not exist, or a conversation
+	// whose ID is not that of its key.
 	Guarantee string
-	Key       session.Key // zero for an orphan
+	Key       session.Key // zero for rows of an unknown log
 	Detail    string
 }
 
@@ -67,6 +69,12 @@ func (s *Service) checkConversations(ctx context.Context, yield func(error) bool
 		}
 		for _, conv := range page {
 			key := session.Key{AppName: conv.AppName, UserID: conv.UserID, SessionID: conv.SessionID}
+			if request.ConversationID(key) != conv.ID {
+				if !yield(&Violation{Guarantee: "orphan", Key: key, Detail: fmt.Sprintf("row %s is not found by its key", conv.ID)}) {
+					return false
+				}
+				continue
+			}
 			var found []error
 			err := s.inSnapshot(ctx, func(tx *gorm.DB) (err error) {
 				found, err = s.checkConversation(tx, key)

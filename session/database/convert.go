@@ -34,6 +34,16 @@ func scanConversation(rows *sql.Rows, c *model.Conversation) error {
 		&c.CreatedAt, &c.UpdatedAt, &c.Kind, &c.AppName, &c.UserID, &c.SessionID)
 }
 
+// byKey finds a conversation by primary key and still asks for the whole key.
+// The concatenation keeps planners from taking the owner's index instead, which
+// would walk all sessions of the owner.
+const byKey = `c.id = ? AND c.app_name || '' = ? AND c.user_id || '' = ? AND c.session_id || '' = ?`
+
+// keyArgs are the parameters of byKey.
+func keyArgs(d dialect, key session.Key) []any {
+	return []any{d.uuid(request.ConversationID(key)), key.AppName, key.UserID, key.SessionID}
+}
+
 // queryConversation runs a statement that returns at most one conversation;
 // request.ErrNone if it returns none.
 func queryConversation(tx *gorm.DB, statement string, args ...any) (model.Conversation, error) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"reflect"
+	"slices"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
@@ -47,17 +49,20 @@ func (s *Service) discard(tx *gorm.DB, key session.Key, uid string, now int64) e
 	if err != nil {
 		return err
 	}
-	_, err = exec(tx, s.t.sql(`DELETE FROM {conversations} WHERE id = ? AND app_name = ? AND user_id = ? AND session_id = ?`),
-		id, key.AppName, key.UserID, key.SessionID)
+	_, err = exec(tx, s.t.sql(`DELETE FROM {conversations} AS c WHERE `+byKey), keyArgs(s.dialect, key)...)
 	return err
 }
 
-// logTables are the tables of a log's rows, with the rest of their primary keys.
-var logTables = []struct{ table, key string }{
-	{"{events}", "seq"},
-	{"{membership_periods}", "member, from_seq"},
-	{"{state_checkpoints}", "seq"},
-	{"{session_states}", "name"},
+// logTables are the tables of a log's rows, with the rest of their primary keys
+// and variables to scan that into.
+var logTables = []struct {
+	table, key string
+	scan       func() []any
+}{
+	{"{events}", "seq", func() []any { return []any{new(int64)} }},
+	{"{membership_periods}", "member, from_seq", func() []any { return []any{new(string), new(int64)} }},
+	{"{state_checkpoints}", "seq", func() []any { return []any{new(int64)} }},
+	{"{session_states}", "name", func() []any { return []any{new(string)} }},
 }
 
 // removeDiscarded deletes the rows of discarded logs of a conversation, each
@@ -85,28 +90,38 @@ func (s *Service) removeDiscarded(ctx context.Context, id uuid.UUID) error {
 	return nil
 }
 
+// removeLog deletes ranges of keys: a batch ends before the row that follows it.
+// (A list of the keys to delete is joined row by row by some plans.)
 func (s *Service) removeLog(ctx context.Context, id uuid.UUID, generation int64) error {
+	log := []any{s.dialect.uuid(id), generation}
 	for _, lt := range logTables {
-		statement := s.t.sql(`DELETE FROM ` + lt.table + ` WHERE conversation_id = ? AND generation = ? AND (` + lt.key + `) IN (
-			SELECT ` + lt.key + ` FROM ` + lt.table + ` WHERE conversation_id = ? AND generation = ? ORDER BY ` + lt.key + ` LIMIT ?)`)
-		for {
-			var n int64
+		for more := true; more; {
 			err := s.inStatement(ctx, func(tx *gorm.DB) (err error) {
-				bound := s.dialect.uuid(id)
-				n, err = exec(tx, statement, bound, generation, bound, generation, removalBatch)
+				next := lt.scan()
+				more, err = queryRow(tx, s.t.sql(`SELECT `+lt.key+` FROM `+lt.table+`
+					WHERE conversation_id = ? AND generation = ? ORDER BY `+lt.key+` LIMIT 1 OFFSET ?`), slices.Concat(log, []any{removalBatch}), next...)
+				if err != nil {
+					return err
+				}
+				statement, args := `DELETE FROM `+lt.table+` WHERE conversation_id = ? AND generation = ?`, log
+				if more {
+					for i, v := range next {
+						next[i] = reflect.Indirect(reflect.ValueOf(v)).Interface() // bound as a value
+					}
+					statement += ` AND (` + lt.key + `) < ` + row(len(next))
+					args = slices.Concat(log, next)
+				}
+				_, err = exec(tx, s.t.sql(statement), args...)
 				return err
 			})
 			if err != nil {
 				return err
 			}
-			if n < removalBatch {
-				break
-			}
 		}
 	}
 	// Last, so that an interrupted removal is found again.
 	return s.inStatement(ctx, func(tx *gorm.DB) error {
-		_, err := exec(tx, s.t.sql(`DELETE FROM {discarded_logs} WHERE conversation_id = ? AND generation = ?`), s.dialect.uuid(id), generation)
+		_, err := exec(tx, s.t.sql(`DELETE FROM {discarded_logs} WHERE conversation_id = ? AND generation = ?`), log...)
 		return err
 	})
 }

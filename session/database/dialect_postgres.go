@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -116,9 +117,7 @@ func (postgres) uuid(id uuid.UUID) any { return id.String() }
 // lock is needed, since nothing refers to the row by a foreign key.
 func (p postgres) lock(tx *gorm.DB, t tables, key session.Key) (model.Conversation, error) {
 	return queryConversation(tx, t.sql(`SELECT `+conversationColumns+` FROM {conversations} c
-		WHERE c.id = ?::uuid AND c.app_name = ?::text AND c.user_id = ?::text AND c.session_id = ?::text
-		FOR NO KEY UPDATE`),
-		p.uuid(request.ConversationID(key)), key.AppName, key.UserID, key.SessionID)
+		WHERE `+byKey+` FOR NO KEY UPDATE`), keyArgs(p, key)...)
 }
 
 // decideAndWrite is one statement, so that an append without state is four
@@ -151,16 +150,18 @@ func (p postgres) decideAndWrite(tx *gorm.DB, t tables, conv model.Conversation,
 	if len(c.members) == 0 {
 		add(`0 AS n)`)
 	} else {
-		add(`count(*) AS n FROM {membership_periods} WHERE conversation_id = ?::uuid AND generation = ?::bigint
-			AND member = ANY (?::text[]) AND to_seq IS NULL)`, id, generation, textArray(c.members, self))
+		// One by one: ANY would read every open member of the conversation.
+		add(`count(*) AS n FROM unnest(?::text[]) AS k(member) CROSS JOIN LATERAL (
+				SELECT 1 FROM {membership_periods} WHERE conversation_id = ?::uuid AND generation = ?::bigint
+					AND member = k.member AND to_seq IS NULL LIMIT 1) p)`, textArray(c.members, self), id, generation)
 	}
 
 	add(`, head AS (UPDATE {conversations} c SET next_seq = c.next_seq + ?::bigint, updated_at = greatest(c.updated_at, ?::bigint)
 		FROM replays, members
-		WHERE c.id = ?::uuid AND c.app_name = ?::text AND c.user_id = ?::text AND c.session_id = ?::text
+		WHERE `+byKey+`
 			AND replays.n = 0 AND members.n = ?::bigint AND ?::boolean
 		RETURNING c.updated_at), `,
-		len(a.Events), a.Now, id, conv.AppName, conv.UserID, conv.SessionID, len(c.members), c.head)
+		slices.Concat([]any{len(a.Events), a.Now}, keyArgs(p, a.Key), []any{len(c.members), c.head})...)
 
 	rows, values := eventRows(a.Events)
 	add(`written AS (`+insertEvents+`head.updated_at`+insertEventsFrom+rows+`, head)

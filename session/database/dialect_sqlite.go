@@ -132,9 +132,7 @@ func (b blob) Value() (driver.Value, error) { return []byte(b), nil }
 // lock writes first: GORM drops FOR UPDATE for SQLite, which has no row locks.
 func (s sqlite) lock(tx *gorm.DB, t tables, key session.Key) (model.Conversation, error) {
 	return queryConversation(tx, t.sql(`UPDATE {conversations} AS c SET next_seq = next_seq
-		WHERE c.id = ? AND c.app_name = ? AND c.user_id = ? AND c.session_id = ?
-		RETURNING `+strings.ReplaceAll(conversationColumns, "c.", "")),
-		s.uuid(request.ConversationID(key)), key.AppName, key.UserID, key.SessionID)
+		WHERE `+byKey+` RETURNING `+strings.ReplaceAll(conversationColumns, "c.", "")), keyArgs(s, key)...)
 }
 
 func (s sqlite) decideAndWrite(tx *gorm.DB, t tables, conv model.Conversation, a *request.Append, c conditions) (verdict, error) {
@@ -157,9 +155,8 @@ func (s sqlite) decideAndWrite(tx *gorm.DB, t tables, conv model.Conversation, a
 	if !c.head {
 		return v, nil
 	}
-	_, err := queryRow(tx, t.sql(`UPDATE {conversations} SET next_seq = next_seq + ?, updated_at = max(updated_at, ?)
-		WHERE id = ? AND app_name = ? AND user_id = ? AND session_id = ? RETURNING updated_at`),
-		[]any{len(a.Events), a.Now, s.uuid(conv.ID), conv.AppName, conv.UserID, conv.SessionID}, &v.updatedAt)
+	_, err := queryRow(tx, t.sql(`UPDATE {conversations} AS c SET next_seq = next_seq + ?, updated_at = max(updated_at, ?)
+		WHERE `+byKey+` RETURNING updated_at`), append([]any{len(a.Events), a.Now}, keyArgs(s, a.Key)...), &v.updatedAt)
 	if err != nil {
 		return v, err
 	}

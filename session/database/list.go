@@ -74,7 +74,11 @@ func (s *Service) readPage(tx *gorm.DB, l *request.List) ([]model.Conversation, 
 			AND m.app_name = ? AND m.member = ? AND m.to_seq IS NULL`
 		args = append(args, l.AppName, l.Member)
 	}
-	statement += ` WHERE c.app_name = ?`
+	if l.Member == "" {
+		statement += ` WHERE c.app_name = ?`
+	} else {
+		statement += ` WHERE c.app_name || '' = ?` // by the member's index, not by the app's
+	}
 	args = append(args, l.AppName)
 	if l.UserID != "" {
 		statement += ` AND c.user_id = ?`
@@ -129,7 +133,7 @@ func (s *Service) readStates(tx *gorm.DB, l *request.List, page []model.Conversa
 	sessions := map[uuid.UUID]stateutil.Values{}
 	err = query(tx, s.t.replacer.Replace(`SELECT c.id, s.name, s.value FROM {conversations} c
 		JOIN {session_states} s ON s.conversation_id = c.id AND s.generation = c.generation
-		WHERE c.id IN `+row(len(ids))+` AND c.app_name = ? AND s.value IS NOT NULL`), append(ids, l.AppName), func(rows *sql.Rows) error {
+		WHERE c.id IN `+row(len(ids))+` AND c.app_name || '' = ? AND s.value IS NOT NULL`), append(ids, l.AppName), func(rows *sql.Rows) error {
 		return scanValue(rows, sessions)
 	})
 	if err != nil {

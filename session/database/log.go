@@ -60,9 +60,7 @@ func (s *Service) listEvents(tx *gorm.DB, l *session.ListEventsRequest) (*sessio
 
 // look returns the conversation of key and what viewer sees of it.
 func (s *Service) look(tx *gorm.DB, key session.Key, uid, viewer string) (model.Conversation, view.View, error) {
-	conv, err := queryConversation(tx, s.t.sql(`SELECT `+conversationColumns+` FROM {conversations} c
-		WHERE c.id = ? AND c.app_name = ? AND c.user_id = ? AND c.session_id = ?`),
-		s.dialect.uuid(request.ConversationID(key)), key.AppName, key.UserID, key.SessionID)
+	conv, err := queryConversation(tx, s.t.sql(`SELECT `+conversationColumns+` FROM {conversations} c WHERE `+byKey), keyArgs(s.dialect, key)...)
 	if err == nil && uid != "" && conv.UID.String() != uid {
 		err = request.ErrNone
 	}
@@ -90,9 +88,16 @@ type selection struct {
 	descending bool // with a limit: the last ones
 }
 
+// rangeLength is how many sequences one query without a limit covers. A longer
+// range may look like most of the table, and be read by scanning and sorting it.
+const rangeLength = 10_000
+
 // readEvents returns the selected events in ascending order. Each window is a
 // range of the primary key, so what lies between windows costs nothing.
 func (s *Service) readEvents(tx *gorm.DB, conv model.Conversation, windows []view.Window, sel selection) ([]*session.Event, error) {
+	if sel.limit == 0 || sel.filterTime {
+		windows = view.Split(windows, rangeLength)
+	}
 	if sel.descending {
 		windows = slices.Clone(windows)
 		slices.Reverse(windows)

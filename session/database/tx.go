@@ -30,8 +30,8 @@ func (s *Service) inSnapshot(ctx context.Context, fn func(tx *gorm.DB) error) er
 	return s.run(ctx, fn, s.dialect.read)
 }
 
-// inStatement runs fn, which is a single statement, in the transaction that the
-// database makes for it, with the same retries.
+// inStatement runs fn, each statement of which may stand alone, without a
+// transaction around them, with the same retries.
 func (s *Service) inStatement(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	return s.run(ctx, fn, func(db *gorm.DB, fn func(*gorm.DB) error) error { return fn(db) })
 }

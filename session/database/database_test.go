@@ -3,9 +3,9 @@ package database_test
 import (
 	"context"
 	"os"
+	"slices"
 	"testing"
 
-	puresqlite "github.com/glebarez/sqlite"
 	"gorm.io/driver/postgres"
 	"gorm.io/gorm"
 
@@ -25,12 +25,9 @@ type backend struct {
 }
 
 func backends() []backend {
-	return append([]backend{
+	return slices.Concat([]backend{
 		{"postgres", func(t testing.TB) gorm.Dialector { return postgres.Open(dbtest.Postgres(t)) }},
-		{"sqlite-pure", func(t testing.TB) gorm.Dialector {
-			return puresqlite.Open(dbtest.PureSQLiteDSN(dbtest.SQLite(t)))
-		}},
-	}, cgoBackends()...)
+	}, pureBackends(), cgoBackends())
 }
 
 // each runs a test on every backend.

@@ -3,7 +3,8 @@
 
 GOLANGCI_LINT = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-TEST_FLAGS =
+TEST_FLAGS = -timeout=20m
+SHORT      = -short
 FUZZ_TIME  = 10s
 BENCH_TIME = 1s
 
@@ -27,9 +28,10 @@ examples:
 	go run ./examples/replay -db "$$dir/replay.db"; \
 	go run ./examples/replay -db "$$dir/replay.db"
 
-# Without cgo the tests run on the SQLite driver that is written in Go.
+# Without cgo the tests run on the SQLite driver that is written in Go, which is
+# too slow under the race detector. SHORT= takes the full counts.
 pure:
-	CGO_ENABLED=0 go test -short -count=1 $(TEST_FLAGS) ./session/...
+	CGO_ENABLED=0 go test $(SHORT) -shuffle=on -count=1 $(TEST_FLAGS) ./session/...
 
 # One after the other: go test fuzzes one target at a time.
 fuzz:

@@ -8,10 +8,14 @@ SHORT      = -short
 FUZZ_TIME  = 10s
 BENCH_TIME = 1s
 
-.PHONY: test lint examples pure fuzz bench
+.PHONY: test full lint examples pure fuzz bench
 
 test:
-	go test -race -shuffle=on -count=1 $(TEST_FLAGS) ./...
+	go test -race -short -shuffle=on -count=1 $(TEST_FLAGS) ./...
+
+# Every test with its full counts: a quarter of an hour and more on two cores.
+full:
+	go test -race -shuffle=on -count=1 -timeout=60m ./...
 
 lint:
 	go vet ./...

@@ -35,7 +35,8 @@ type State map[string]any
 // It returns an error matching [ErrNotFound] if s has no such key, and one
 // matching [ErrInvalidArgument] if the value does not fit T: what encoding/json
 // refuses, JSON null where T has no null, and for a floating-point T a number
-// of which its shortest decimal form is not the value.
+// of which its shortest decimal form is not the value. Floats inside another T
+// are rounded as encoding/json rounds them.
 func Get[T any](s State, key string) (T, error) {
 	var v T
 	value, ok := s[key]

@@ -18,7 +18,7 @@ func TestSQLiteDSN(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	for pragma, want := range map[string]string{"journal_mode": "wal", "busy_timeout": "10000", "foreign_keys": "1"} {
+	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "0", "busy_timeout": "10000", "foreign_keys": "1"} {
 		var got string
 		if err := db.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got); err != nil || got != want {
 			t.Errorf("%s = %q, %v, want %q", pragma, got, err, want)

@@ -3,6 +3,8 @@ package request
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/hansardlog/hansard/internal/check"
@@ -36,7 +38,7 @@ func (c Config) UpdateState(ctx context.Context, req *session.UpdateStateRequest
 	if err := checkScopes(req.AppName, req.UserID); err != nil {
 		return nil, err
 	}
-	for key := range req.Delta {
+	for _, key := range slices.Sorted(maps.Keys(req.Delta)) {
 		if err := checkShared(fmt.Sprintf("Delta[%q]", key), key, req.UserID); err != nil {
 			return nil, err
 		}

@@ -99,8 +99,8 @@ func hex4(data []byte) rune {
 // brokenText reports whether a string inside v is invalid UTF-8. It is asked
 // only when the encoding holds \ufffd, which raw JSON may hold rightfully.
 func brokenText(v reflect.Value) bool {
-	if !v.IsValid() {
-		return false
+	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return false // null, whatever methods the type has
 	}
 	if v.CanInterface() {
 		switch m := v.Interface().(type) {

@@ -100,6 +100,7 @@ func TestEncodeRefuses(t *testing.T) {
 		"invalid UTF-8 in a struct":  struct{ A *struct{ B string } }{&struct{ B string }{"\xff"}},
 		"invalid UTF-8 of text":      texter("\xff"),
 		"invalid UTF-8 of a number":  json.Number("\xff"),
+		"beside a nil of text":       []any{(*texter)(nil), "\xff"},
 		"raw invalid UTF-8":          marshaler("\"\xff\""),
 		"half a surrogate pair":      json.RawMessage(`"\ud800"`),
 		"reversed surrogate pair":    json.RawMessage(`"\udc00\ud800"`),

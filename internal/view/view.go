@@ -3,6 +3,7 @@
 package view
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -44,7 +45,7 @@ func Of(viewer string, kind session.Kind, owner string, own []session.Period, he
 		v.Head = max(v.Head, w.To)
 		v.Windows = append(v.Windows, w)
 	}
-	slices.SortFunc(v.Windows, func(a, b Window) int { return int(a.From - b.From) })
+	slices.SortFunc(v.Windows, func(a, b Window) int { return cmp.Compare(a.From, b.From) })
 	return v, true
 }
 

@@ -47,7 +47,9 @@ func (sqlite) opened(db *gorm.DB, pool *sql.DB) error {
 	return nil
 }
 
-func (sqlite) write(db *gorm.DB, fn func(*gorm.DB) error) error { return db.Transaction(fn) }
+func (s sqlite) write(db *gorm.DB, fn func(*gorm.DB) error) error {
+	return s.begin(db, "BEGIN IMMEDIATE", fn)
+}
 
 // read pins a connection and begins by hand: a DSN may make every transaction
 // of the driver BEGIN IMMEDIATE, which takes the write lock.
@@ -64,9 +66,6 @@ func (s sqlite) migrate(db *gorm.DB, _ tables, fn func(*gorm.DB) error) error {
 func (sqlite) begin(db *gorm.DB, begin string, fn func(*gorm.DB) error) error {
 	return db.Connection(func(pinned *gorm.DB) (err error) {
 		tx := pinned.Session(&gorm.Session{NewDB: true})
-		if _, err := exec(tx, begin); err != nil {
-			return err
-		}
 		end := "ROLLBACK" // also if fn panics
 		defer func() {
 			// The connection goes back to the pool: the transaction ends even if
@@ -78,11 +77,21 @@ func (sqlite) begin(db *gorm.DB, begin string, fn func(*gorm.DB) error) error {
 				err = endErr
 				endErr = rollbackErr
 			}
-			if endErr != nil {
+			if endErr != nil && !strings.Contains(endErr.Error(), "no transaction is active") {
 				discard(tx)
 			}
 		}()
-		if err = fn(tx); err == nil {
+		_, err = exec(tx, begin)
+		if err == nil {
+			err = tx.Statement.Context.Err()
+		}
+		if err == nil {
+			err = fn(tx)
+		}
+		if err == nil {
+			err = tx.Statement.Context.Err()
+		}
+		if err == nil {
 			end = "COMMIT"
 		}
 		return err

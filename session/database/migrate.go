@@ -188,6 +188,9 @@ func Schema(dialect string, opts ...Option) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if t.schema != "" && !d.hasSchemas() {
+		return "", fmt.Errorf("database: table prefix %q names a schema, which %s does not have", cfg.prefix, d.name())
+	}
 	list, err := migrations(d.name(), t)
 	if err != nil {
 		return "", err

@@ -23,12 +23,9 @@ type variant struct {
 	name   string
 	config func(*gorm.Config)
 	// dial is the backend's own if nil.
-	dial func(t testing.TB) gorm.Dialector
-	only string // a backend; empty: every one
-	// suite runs the whole conformance suite on it; shortOn is the backend on
-	// which it does with -short too.
-	suite   bool
-	shortOn string
+	dial  func(t testing.TB) gorm.Dialector
+	only  string // a backend; empty: every one
+	suite bool   // the full counts run the whole conformance suite on it
 }
 
 // postgresParam returns how to dial PostgreSQL with one more parameter.
@@ -40,7 +37,7 @@ func postgresParam(name, value string) func(t testing.TB) gorm.Dialector {
 
 func variants() []variant {
 	return []variant{
-		{name: "PrepareStmt", config: func(c *gorm.Config) { c.PrepareStmt = true }, suite: true, shortOn: "sqlite"},
+		{name: "PrepareStmt", config: func(c *gorm.Config) { c.PrepareStmt = true }, suite: true},
 		{name: "TranslateError", config: func(c *gorm.Config) { c.TranslateError = true }, suite: true},
 		{name: "SkipDefaultTransaction", config: func(c *gorm.Config) { c.SkipDefaultTransaction = true }},
 		{name: "DisableNestedTransaction", config: func(c *gorm.Config) { c.DisableNestedTransaction = true }},
@@ -50,7 +47,7 @@ func variants() []variant {
 		{name: "NamingStrategy", config: func(c *gorm.Config) {
 			c.NamingStrategy = schema.NamingStrategy{TablePrefix: "theirs_", SingularTable: true, NoLowerCase: true}
 		}},
-		{name: "simple protocol", only: "postgres", suite: true, shortOn: "postgres", dial: func(t testing.TB) gorm.Dialector {
+		{name: "simple protocol", only: "postgres", suite: true, dial: func(t testing.TB) gorm.Dialector {
 			return postgres.New(postgres.Config{DSN: dbtest.Postgres(t), PreferSimpleProtocol: true})
 		}},
 		{name: "exec mode", only: "postgres", dial: postgresParam("default_query_exec_mode", "exec")},
@@ -148,8 +145,8 @@ func TestVariantsConformance(t *testing.T) {
 		if !v.suite {
 			t.Skip("the suite runs for the variants that change how statements travel or fail")
 		}
-		if b.name != "postgres" && b.name != "sqlite" || testing.Short() && b.name != v.shortOn {
-			t.Skip("one driver of each dialect is enough, and with -short one variant")
+		if b.name != "postgres" && b.name != "sqlite" || testing.Short() {
+			t.Skip("one driver of each dialect is enough; make full runs the suite again")
 		}
 		sessiontest.Run(t, sessiontest.Config{
 			New: func(t *testing.T) session.Service {

@@ -41,7 +41,11 @@ func (s *Service) run(ctx context.Context, fn func(*gorm.DB) error, begin func(*
 		return s.misuse
 	}
 	if s.joined {
-		return s.translate(ctx, fn(s.with(ctx)))
+		err := fn(s.with(ctx))
+		if err == nil {
+			err = ctx.Err()
+		}
+		return s.translate(ctx, err)
 	}
 	return s.translate(ctx, s.retry.do(ctx, s.dialect.retryable, func() error { return begin(s.with(ctx), fn) }))
 }

@@ -99,6 +99,9 @@ func hex4(data []byte) rune {
 // brokenText reports whether a string inside v is invalid UTF-8. It is asked
 // only when the encoding holds \ufffd, which raw JSON may hold rightfully.
 func brokenText(v reflect.Value) bool {
+	if v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
 	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return false // null, whatever methods the type has
 	}
@@ -114,7 +117,7 @@ func brokenText(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.String:
 		return !utf8.ValidString(v.String())
-	case reflect.Pointer, reflect.Interface:
+	case reflect.Pointer:
 		return brokenText(v.Elem())
 	case reflect.Slice, reflect.Array:
 		if v.Type().Elem().Kind() == reflect.Uint8 {

@@ -160,11 +160,19 @@ func TestControlPostgresWithoutLock(t *testing.T) {
 	})
 }
 
+// deferred is unlocked in a transaction that takes no lock until it writes, as
+// the caller's may be.
+type deferred struct{ unlocked }
+
+func (deferred) write(db *gorm.DB, fn func(*gorm.DB) error) error {
+	return sqlite{}.begin(db, "BEGIN DEFERRED", fn)
+}
+
 func TestControlSQLiteReadsBeforeItWrites(t *testing.T) {
 	t.Parallel()
 	s := withoutRetries(t, puresqlite.Open(dbtest.PureSQLiteDSN(dbtest.SQLite(t))))
 	written := s.dialect
-	s.dialect = unlocked{written, meeting(2)}
+	s.dialect = deferred{unlocked{written, meeting(2)}}
 	begin := time.Now()
 	refused := appendTogether(t, s, 2, ownKey)
 	if len(refused) != 1 || !errors.Is(refused[0], session.ErrBusy) {

@@ -18,7 +18,8 @@ import (
 
 // sqlite has one writer for the whole database. A transaction that reads before
 // it writes fails as busy when another writer commits in between, whatever the
-// busy timeout; so every transaction that writes begins with a write.
+// busy timeout. So a transaction of ours takes the write lock as it begins, and
+// every one begins with a write, since in the caller's that is all we can do.
 type sqlite struct{}
 
 var _ dialect = sqlite{}
@@ -47,6 +48,10 @@ func (sqlite) opened(db *gorm.DB, pool *sql.DB) error {
 	return nil
 }
 
+// write begins and ends by hand too. database/sql would close the connection
+// when a context ends inside a transaction, and with it a database in memory;
+// and a pure-Go driver keeps the transaction open after a busy COMMIT and skips
+// statements of an ended context without an error.
 func (s sqlite) write(db *gorm.DB, fn func(*gorm.DB) error) error {
 	return s.begin(db, "BEGIN IMMEDIATE", fn)
 }

@@ -17,11 +17,14 @@ test:
 full:
 	go test -race -shuffle=on -count=1 -timeout=60m ./...
 
+# Here and in every module below; gofmt sees all of them at once.
 lint:
-	go vet ./...
 	@unformatted=$$(gofmt -l .); \
 	if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	go run $(GOLANGCI_LINT) run
+	@find . -name go.mod | sort | while read -r file; do \
+		echo "$$(dirname "$$file")"; \
+		(cd "$$(dirname "$$file")" && go vet ./... && go run $(GOLANGCI_LINT) run) || exit 1; \
+	done
 
 # The second replay of the same input into the same file finds everything stored.
 examples:

@@ -5,6 +5,7 @@ package check
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 	"unicode"
@@ -16,6 +17,16 @@ import (
 // Invalid returns the error for a field that breaks a rule.
 func Invalid(field, format string, args ...any) error {
 	return &session.ArgumentError{Field: field, Reason: fmt.Sprintf(format, args...)}
+}
+
+// In puts what a field is a part of before its name, so that nobody needs to
+// join names as long as nothing is wrong.
+func In(whole string, err error) error {
+	var arg *session.ArgumentError
+	if !errors.As(err, &arg) {
+		return err
+	}
+	return &session.ArgumentError{Field: whole + arg.Field, Reason: arg.Reason}
 }
 
 // Text checks a text field that may be empty.

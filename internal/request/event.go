@@ -166,9 +166,9 @@ func (c Config) prepare(ctx context.Context, a *Append, events []*session.Event,
 	names := map[name]int{}
 	a.Requested = len(events)
 	for i, e := range events {
-		prepared, err := c.message(field(i), e)
+		prepared, err := c.message(e)
 		if err != nil {
-			return err
+			return check.In(field(i), err)
 		}
 		if e.Partial {
 			continue
@@ -204,21 +204,22 @@ func (c Config) prepare(ctx context.Context, a *Append, events []*session.Event,
 }
 
 // message validates and encodes a message; ID and Timestamp may be unset still.
-func (c Config) message(field string, e *session.Event) (*Event, error) {
+// Its errors name fields by what follows the name of the event.
+func (c Config) message(e *session.Event) (*Event, error) {
 	if e == nil {
-		return nil, check.Invalid(field, "nil")
+		return nil, check.Invalid("", "nil")
 	}
 	switch e.Kind {
 	case "", session.EventMessage:
 	case session.EventJoin, session.EventLeave:
-		return nil, check.Invalid(field+".Kind", "%q comes from Join and Leave, only %q is appended", e.Kind, session.EventMessage)
+		return nil, check.Invalid(".Kind", "%q comes from Join and Leave, only %q is appended", e.Kind, session.EventMessage)
 	default:
-		return nil, check.Invalid(field+".Kind", "%q, only %q is appended", e.Kind, session.EventMessage)
+		return nil, check.Invalid(".Kind", "%q, only %q is appended", e.Kind, session.EventMessage)
 	}
 	if e.Subject != "" {
-		return nil, check.Invalid(field+".Subject", "set on a message")
+		return nil, check.Invalid(".Subject", "set on a message")
 	}
-	if err := check.Name(field+".Author", e.Author); err != nil {
+	if err := check.Name(".Author", e.Author); err != nil {
 		return nil, err
 	}
 	for _, f := range []struct {
@@ -231,18 +232,18 @@ func (c Config) message(field string, e *session.Event) (*Event, error) {
 		{".IdempotencyKey", e.IdempotencyKey, session.MaxTextBytes},
 		{".Format", e.Format, session.MaxTextBytes},
 	} {
-		if err := check.Text(field+f.name, f.value, f.maxBytes); err != nil {
+		if err := check.Text(f.name, f.value, f.maxBytes); err != nil {
 			return nil, err
 		}
 	}
-	timestamp, _, err := check.Micros(field+".Timestamp", e.Timestamp)
+	timestamp, _, err := check.Micros(".Timestamp", e.Timestamp)
 	if err != nil {
 		return nil, err
 	}
-	if err := check.JSON(field+".Payload", e.Payload, c.MaxPayload); err != nil {
+	if err := check.JSON(".Payload", e.Payload, c.MaxPayload); err != nil {
 		return nil, err
 	}
-	delta, err := stateutil.Encode(field+".StateDelta", e.StateDelta, field+".StateDelete", e.StateDelete)
+	delta, err := stateutil.Encode(".StateDelta", e.StateDelta, ".StateDelete", e.StateDelete)
 	if err != nil {
 		return nil, err
 	}
@@ -263,6 +264,8 @@ func (c Config) message(field string, e *session.Event) (*Event, error) {
 	if len(prepared.Payload) == 0 {
 		prepared.Payload = nil
 	}
-	prepared.Hash = requestHash(prepared, delta)
+	if prepared.IdempotencyKey != "" { // else nobody asks for it
+		prepared.Hash = requestHash(prepared, delta)
+	}
 	return prepared, nil
 }

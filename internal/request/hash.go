@@ -3,7 +3,6 @@ package request
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"hash"
 	"slices"
 
 	"github.com/google/uuid"
@@ -19,12 +18,16 @@ var namespace = uuid.MustParse("5d0f6c1e-3b7a-4a52-9f0e-8c2d71b6e4a9")
 // over app, user and session, each framed. So a key finds its row by primary
 // key, and two keys whose parts merely join to the same text differ.
 func ConversationID(key session.Key) uuid.UUID {
-	var data []byte
+	data := make([]byte, 0, 256)
+	data = append(data, namespace[:]...)
 	for _, part := range []string{key.AppName, key.UserID, key.SessionID} {
-		data = binary.BigEndian.AppendUint32(data, uint32(len(part)))
-		data = append(data, part...)
+		data = appendText(data, part)
 	}
-	return uuid.NewHash(sha256.New(), namespace, data, 8)
+	sum := sha256.Sum256(data)
+	id := uuid.UUID(sum[:16])
+	id[6] = id[6]&0x0f | 8<<4 // version 8
+	id[8] = id[8]&0x3f | 0x80 // RFC 9562 variant
+	return id
 }
 
 // hashVersion is the first byte of a request hash.
@@ -39,38 +42,37 @@ const hashVersion = 1
 // A join or leave adds its kind and member at the end, where a message has
 // nothing.
 func requestHash(e *Event, delta stateutil.Delta) []byte {
-	f := framer{sha256.New()}
+	h := sha256.New() // a payload is not copied to be hashed
+	data := make([]byte, 0, 512)
 	for _, s := range []string{e.Author, e.InvocationID, e.Branch, e.Format} {
-		f.text(s)
+		data = appendText(data, s)
 	}
-	f.bytes(e.Payload)
-	f.count(len(delta.Set))
+	data = appendCount(data, len(e.Payload))
+	_, _ = h.Write(data) // a hash takes everything
+	_, _ = h.Write(e.Payload)
+	data = appendCount(data[:0], len(delta.Set))
 	for _, key := range stateutil.Names(delta.Set) {
-		f.text(key)
-		f.bytes(delta.Set[key])
+		data = appendText(data, key)
+		data = appendText(data, delta.Set[key])
 	}
-	f.count(len(delta.Delete))
+	data = appendCount(data, len(delta.Delete))
 	for _, key := range slices.Sorted(slices.Values(delta.Delete)) {
-		f.text(key)
+		data = appendText(data, key)
 	}
 	if e.Kind != session.EventMessage {
-		f.text(string(e.Kind))
-		f.text(e.Subject)
+		data = appendText(data, string(e.Kind))
+		data = appendText(data, e.Subject)
 	}
-	return f.Sum([]byte{hashVersion})
+	_, _ = h.Write(data)
+	return h.Sum(append(make([]byte, 0, 1+sha256.Size), hashVersion))
 }
 
-// framer writes values so that no two sequences of values write the same bytes:
-// a 4-byte big-endian length before each. Writing to a hash cannot fail.
-type framer struct{ hash.Hash }
-
-func (f framer) int64(n int64) { _ = binary.Write(f, binary.BigEndian, n) }
-
-func (f framer) count(n int) { _ = binary.Write(f, binary.BigEndian, uint32(n)) }
-
-func (f framer) bytes(data []byte) {
-	f.count(len(data))
-	_, _ = f.Write(data)
+// appendText and appendCount frame values, so that no two sequences of values
+// are the same bytes: a 4-byte big-endian length stands before each.
+func appendText[T string | []byte](data []byte, s T) []byte {
+	return append(appendCount(data, len(s)), s...)
 }
 
-func (f framer) text(s string) { f.bytes([]byte(s)) }
+func appendCount(data []byte, n int) []byte {
+	return binary.BigEndian.AppendUint32(data, uint32(n))
+}

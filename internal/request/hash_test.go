@@ -48,6 +48,9 @@ var hashedKey = session.Key{AppName: "app", UserID: "olga", SessionID: "s1"}
 
 // hashOf returns the hash of an append.
 func hashOf(t *testing.T, e session.Event) string {
+	if e.IdempotencyKey == "" {
+		e.IdempotencyKey = "key" // without one there is no hash; it is no part of it
+	}
 	t.Helper()
 	a, err := request.DefaultConfig().AppendEvent(t.Context(), &session.AppendEventRequest{Key: hashedKey, Event: &e})
 	if err != nil {
@@ -83,7 +86,7 @@ func TestRequestHashVectors(t *testing.T) {
 		t.Errorf("hash of a full message = %s, want %s", got, want)
 	}
 	join, err := request.DefaultConfig().Join(t.Context(), &session.JoinRequest{
-		Key: hashedKey, Actor: "ana", Member: "ben", Payload: json.RawMessage(`{"why":"asked"}`),
+		Key: hashedKey, Actor: "ana", Member: "ben", Payload: json.RawMessage(`{"why":"asked"}`), IdempotencyKey: "key",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +94,7 @@ func TestRequestHashVectors(t *testing.T) {
 	if got, want := hex.EncodeToString(join.Event.Hash), "0140e7d275cb37f22ff352ea4f831a5d3dd112e2a861200db79ce87088e32454cf"; got != want {
 		t.Errorf("hash of a join = %s, want %s", got, want)
 	}
-	leave, err := request.DefaultConfig().Leave(t.Context(), &session.LeaveRequest{Key: hashedKey, Member: "ben"})
+	leave, err := request.DefaultConfig().Leave(t.Context(), &session.LeaveRequest{Key: hashedKey, Member: "ben", IdempotencyKey: "key"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,5 +158,13 @@ func TestRequestHashOtherRequest(t *testing.T) {
 	set := hashOf(t, session.Event{Author: "ana", StateDelta: session.State{"a": 1}})
 	if removed := hashOf(t, session.Event{Author: "ana", StateDelete: []string{"a", "1"}}); removed == set {
 		t.Error("setting a to 1 and removing a and 1 have the same hash")
+	}
+}
+
+func TestNoHashWithoutKey(t *testing.T) {
+	req := &session.AppendEventRequest{Key: hashedKey, Event: &session.Event{Author: "ana"}}
+	a, err := request.DefaultConfig().AppendEvent(t.Context(), req)
+	if err != nil || a.Events[0].Hash != nil {
+		t.Errorf("hash %x, %v; nobody asks for it without a key", a.Events[0].Hash, err)
 	}
 }

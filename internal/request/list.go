@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 
 	"github.com/hansardlog/hansard/internal/check"
@@ -91,12 +92,12 @@ func (l *List) parseToken() (*Cursor, error) {
 }
 
 func (l *List) sum(cur Cursor) []byte {
-	f := framer{sha256.New()}
+	var data []byte
 	for _, s := range []string{l.AppName, l.UserID, l.Member, string(l.Order), cur.UserID, cur.SessionID} {
-		f.text(s)
+		data = appendText(data, s)
 	}
-	f.int64(cur.Micros)
-	return f.Sum(nil)[:8]
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64(data, uint64(cur.Micros)))
+	return sum[:8]
 }
 
 // StateOwner says whose user: keys a listed session of owner shows.

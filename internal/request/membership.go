@@ -74,7 +74,9 @@ func (c Config) membershipEvent(ctx context.Context, kind session.EventKind, act
 	if len(payload) > 0 {
 		e.Payload = slices.Clone(payload)
 	}
-	e.Hash = requestHash(e, stateutil.Delta{})
+	if e.IdempotencyKey != "" { // else nobody asks for it
+		e.Hash = requestHash(e, stateutil.Delta{})
+	}
 	return e, nil
 }
 

@@ -62,7 +62,12 @@ func put(values *Values, name string, value []byte) {
 
 // Names returns the names of values in byte order: the order in which they are
 // hashed, locked and written.
-func Names(values Values) []string { return slices.Sorted(maps.Keys(values)) }
+func Names(values Values) []string {
+	if len(values) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(values))
+}
 
 // Delta is a validated and encoded state change.
 type Delta struct {
@@ -73,28 +78,28 @@ type Delta struct {
 // Encode validates and encodes a state change. The field names are for errors.
 func Encode(setField string, set session.State, deleteField string, del []string) (Delta, error) {
 	var d Delta
-	for _, key := range slices.Sorted(maps.Keys(set)) {
-		field := fmt.Sprintf("%s[%q]", setField, key)
-		if err := checkKey(field, key); err != nil {
-			return Delta{}, err
+	if len(set) > 0 {
+		for _, key := range slices.Sorted(maps.Keys(set)) {
+			value, err := encode(key, set[key])
+			if err != nil {
+				return Delta{}, check.In(fmt.Sprintf("%s[%q]", setField, key), err)
+			}
+			if value != nil {
+				put(&d.Set, key, value)
+			}
 		}
-		if strings.HasPrefix(key, session.TempPrefix) {
-			continue
-		}
-		value, err := canonical(set[key])
-		if err != nil {
-			return Delta{}, check.Invalid(field, "%v", err)
-		}
-		put(&d.Set, key, value)
+	}
+	if len(del) == 0 {
+		return d, nil
 	}
 	seen := make(map[string]bool, len(del))
 	for i, key := range del {
-		field := fmt.Sprintf("%s[%d]", deleteField, i)
-		if err := checkKey(field, key); err != nil {
-			return Delta{}, err
+		err := checkKey(key)
+		if _, both := set[key]; both && err == nil {
+			err = check.Invalid("", "%q is in %s too", key, setField)
 		}
-		if _, both := set[key]; both {
-			return Delta{}, check.Invalid(field, "%q is in %s too", key, setField)
+		if err != nil {
+			return Delta{}, check.In(fmt.Sprintf("%s[%d]", deleteField, i), err)
 		}
 		if strings.HasPrefix(key, session.TempPrefix) || seen[key] {
 			continue
@@ -105,15 +110,27 @@ func Encode(setField string, set session.State, deleteField string, del []string
 	return d, nil
 }
 
+// encode returns a value's canonical JSON, nil for a temp: key.
+func encode(key string, value any) ([]byte, error) {
+	if err := checkKey(key); err != nil || strings.HasPrefix(key, session.TempPrefix) {
+		return nil, err
+	}
+	data, err := canonical(value)
+	if err != nil {
+		return nil, check.Invalid("", "%v", err)
+	}
+	return data, nil
+}
+
 // checkKey checks a state key: a text field whose part after a scope prefix is
 // not empty.
-func checkKey(field, key string) error {
-	if err := check.Name(field, key); err != nil {
+func checkKey(key string) error {
+	if err := check.Name("", key); err != nil {
 		return err
 	}
 	switch key {
 	case session.AppPrefix, session.UserPrefix, session.TempPrefix:
-		return check.Invalid(field, "nothing follows the prefix")
+		return check.Invalid("", "nothing follows the prefix")
 	}
 	return nil
 }
@@ -146,6 +163,9 @@ func (d Delta) DeleteJSON() []byte {
 // Object returns values as one JSON object in byte order of keys, without the
 // removed ones; nil if nothing is left.
 func Object(values Values) []byte {
+	if len(values) == 0 {
+		return nil
+	}
 	var b bytes.Buffer
 	for _, key := range Names(values) {
 		if values[key] == nil {

@@ -2,16 +2,13 @@ package database
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"database/sql"
-	"maps"
 	"slices"
 
 	"gorm.io/gorm"
 
 	"github.com/hansardlog/hansard/internal/request"
-	"github.com/hansardlog/hansard/internal/stateutil"
 	"github.com/hansardlog/hansard/model"
 	"github.com/hansardlog/hansard/session"
 )
@@ -46,58 +43,84 @@ func (s *Service) appendPrepared(ctx context.Context, a *request.Append) (events
 	if len(a.Events) == 0 { // all partial
 		return a.Answer(nil), false, nil
 	}
-	var stored []*request.Event
-	err = s.inTx(ctx, func(tx *gorm.DB) (err error) {
-		stored, replayed, err = s.appendEvents(tx, a)
+	o := s.combined(ctx, a)
+	if o.err != nil {
+		return nil, false, o.err
+	}
+	answers, err := request.Decode(o.stored)
+	if err != nil {
+		return nil, false, err
+	}
+	return a.Answer(answers), o.replayed, nil
+}
+
+// outcome is what came of an append.
+type outcome struct {
+	stored   []*request.Event
+	replayed bool
+	err      error
+}
+
+// append appends in a transaction of its own.
+func (s *Service) append(ctx context.Context, a *request.Append) (o outcome) {
+	if s.direct != nil {
+		if o, served := s.appendDirect(ctx, a); served {
+			return o
+		}
+	}
+	o.err = s.inTx(ctx, func(tx *gorm.DB) (err error) {
+		o.stored, o.replayed, err = s.appendEvents(tx, a)
 		return err
 	})
-	if err != nil {
-		return nil, false, err
-	}
-	answers, err := request.Decode(stored)
-	if err != nil {
-		return nil, false, err
-	}
-	return a.Answer(answers), replayed, nil
+	return o
 }
 
 // appendEvents runs inside tx. Lock order: conversation, app keys, user keys,
 // session keys, each sorted. Between the lock and the commit it touches only
 // rows of its own by key.
-//
-// The order of checks is that of the contract: incarnation, replay, membership,
-// expected head; so a retry is answered as the first time, even if the author
-// has left or the head has moved since. A refusal has written nothing and needs
-// no rollback, which is what lets it happen in the caller's transaction.
 func (s *Service) appendEvents(tx *gorm.DB, a *request.Append) (stored []*request.Event, replayed bool, err error) {
 	conv, err := s.lock(tx, a.Key, a.UID)
 	if err != nil {
 		return nil, false, err
 	}
-	head := conv.NextSeq - 1
-	c := conditions{keyed: a.Keyed(), head: a.ExpectedSeq == nil || *a.ExpectedSeq == head}
-	if session.Kind(conv.Kind) != session.KindSession {
-		c.members = a.Authors()
+	v, err := s.dialect.decideAndWrite(tx, s.t, conv, a, conditions{keyed: a.Keyed(), guarded: true})
+	if err == nil {
+		err = v.refusal(conv, a)
 	}
-	for i, e := range a.Events {
-		e.Seq = conv.NextSeq + int64(i)
-	}
-	v, err := s.dialect.decideAndWrite(tx, s.t, conv, a, c)
 	switch {
 	case err != nil:
 		return nil, false, err
 	case v.replays > 0:
 		stored, err = s.firstAnswers(tx, conv, a.Events)
 		return stored, true, err
-	case v.members < len(c.members):
-		return nil, false, session.ErrNotMember
-	case !c.head:
-		return nil, false, &session.StaleError{Key: a.Key, Expected: *a.ExpectedSeq, Head: head}
 	}
-	for _, e := range a.Events {
-		e.RecordedAt = v.updatedAt
+	return v.number(a), false, nil
+}
+
+// refusal returns why an append was refused, if it was. The order of checks is
+// that of the contract: incarnation, replay, membership, expected head; so a
+// retry is answered as the first time, even if the author has left or the head
+// has moved since. A refusal has written nothing and needs no rollback, which is
+// what lets it happen in the caller's transaction.
+func (v verdict) refusal(conv model.Conversation, a *request.Append) error {
+	head := conv.NextSeq - 1
+	switch {
+	case v.replays > 0:
+		return nil
+	case v.strangers > 0:
+		return session.ErrNotMember
+	case a.ExpectedSeq != nil && *a.ExpectedSeq != head:
+		return &session.StaleError{Key: a.Key, Expected: *a.ExpectedSeq, Head: head}
 	}
-	return a.Events, false, s.writeStates(tx, conv, changesOf(conv, a.Events), a.Now)
+	return nil
+}
+
+// number tells the events what was written of them.
+func (v verdict) number(a *request.Append) []*request.Event {
+	for i, e := range a.Events {
+		e.Seq, e.RecordedAt = v.first+int64(i), v.updatedAt
+	}
+	return a.Events
 }
 
 // lock locks the conversation of key if it is the incarnation asked for.
@@ -133,80 +156,4 @@ func (s *Service) firstAnswers(tx *gorm.DB, conv model.Conversation, events []*r
 		}
 	}
 	return first, nil
-}
-
-// changes are the state changes of one transaction, the last write of each key.
-type changes struct {
-	app, session stateutil.Values
-	users        map[string]stateutil.Values
-}
-
-func changesOf(conv model.Conversation, events []*request.Event) changes {
-	c := changes{app: stateutil.Values{}, session: stateutil.Values{}, users: map[string]stateutil.Values{}}
-	for _, e := range events {
-		maps.Copy(c.app, e.Changes.App)
-		maps.Copy(c.session, e.Changes.Session)
-		if len(e.Changes.User) > 0 {
-			user := e.StateUser(session.Kind(conv.Kind), conv.UserID)
-			if c.users[user] == nil {
-				c.users[user] = stateutil.Values{}
-			}
-			maps.Copy(c.users[user], e.Changes.User)
-		}
-	}
-	return c
-}
-
-// stateScope says which state table is written, and the fixed part of its key.
-type stateScope struct {
-	table   string        // as in tables.sql
-	columns []scopeColumn // fixed for all rows
-	owner   string        // column that differs by row, empty if there is none
-}
-
-type scopeColumn struct {
-	name, sqlType string
-	value         any
-}
-
-type stateRow struct {
-	owner, name string
-	value       []byte // nil removes the key
-}
-
-// writeStates writes the changes in the lock order.
-func (s *Service) writeStates(tx *gorm.DB, conv model.Conversation, c changes, now int64) error {
-	app := scopeColumn{"app_name", "text", conv.AppName}
-	if err := s.writeScope(tx, stateScope{table: "{app_states}", columns: []scopeColumn{app}}, rowsOf("", c.app), now); err != nil {
-		return err
-	}
-	var users []stateRow
-	for user, values := range c.users {
-		users = append(users, rowsOf(user, values)...)
-	}
-	if err := s.writeScope(tx, stateScope{table: "{user_states}", columns: []scopeColumn{app}, owner: "user_id"}, users, now); err != nil {
-		return err
-	}
-	return s.writeScope(tx, stateScope{table: "{session_states}", columns: []scopeColumn{
-		{"conversation_id", "uuid", s.dialect.uuid(conv.ID)},
-		{"generation", "bigint", conv.Generation},
-	}}, rowsOf("", c.session), now)
-}
-
-func rowsOf(owner string, values stateutil.Values) []stateRow {
-	rows := make([]stateRow, 0, len(values))
-	for name, value := range values {
-		rows = append(rows, stateRow{owner, name, value})
-	}
-	return rows
-}
-
-func (s *Service) writeScope(tx *gorm.DB, scope stateScope, rows []stateRow, now int64) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	slices.SortFunc(rows, func(a, b stateRow) int {
-		return cmp.Or(cmp.Compare(a.owner, b.owner), cmp.Compare(a.name, b.name))
-	})
-	return s.dialect.upsertState(tx, s.t, scope, rows, now)
 }

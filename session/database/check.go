@@ -60,7 +60,7 @@ func (s *Service) checkConversations(ctx context.Context, yield func(error) bool
 			return query(tx, s.t.sql(`SELECT `+conversationColumns+` FROM {conversations} c WHERE c.id > ? ORDER BY c.id LIMIT ?`),
 				[]any{s.dialect.uuid(after), checkPage}, func(rows *sql.Rows) error {
 					page = append(page, model.Conversation{})
-					return scanConversation(rows, &page[len(page)-1])
+					return scanConversation(rows.Scan, &page[len(page)-1])
 				})
 		})
 		if err != nil {

@@ -29,8 +29,8 @@ func scanEvent(rows *sql.Rows) (*request.Event, error) {
 const conversationColumns = `c.id, c.uid, c.generation, c.next_seq, c.min_seq, c.epoch,
 	c.created_at, c.updated_at, c.kind, c.app_name, c.user_id, c.session_id`
 
-func scanConversation(rows *sql.Rows, c *model.Conversation) error {
-	return rows.Scan(&c.ID, &c.UID, &c.Generation, &c.NextSeq, &c.MinSeq, &c.Epoch,
+func scanConversation(scan func(dest ...any) error, c *model.Conversation) error {
+	return scan(&c.ID, &c.UID, &c.Generation, &c.NextSeq, &c.MinSeq, &c.Epoch,
 		&c.CreatedAt, &c.UpdatedAt, &c.Kind, &c.AppName, &c.UserID, &c.SessionID)
 }
 
@@ -51,7 +51,7 @@ func queryConversation(tx *gorm.DB, statement string, args ...any) (model.Conver
 	found := false
 	err := query(tx, statement, args, func(rows *sql.Rows) error {
 		found = true
-		return scanConversation(rows, &conv)
+		return scanConversation(rows.Scan, &conv)
 	})
 	if err == nil && !found {
 		err = request.ErrNone

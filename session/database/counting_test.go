@@ -76,7 +76,7 @@ func (w *wire) count(f func()) (trips int, sent string) {
 
 // watched returns a service on PostgreSQL over one connection, as pgx makes it
 // by default, with prepared statements kept.
-func watched(t *testing.T) (*wire, *gorm.DB, *database.Service) {
+func watched(t *testing.T, opts ...database.Option) (*wire, *gorm.DB, *database.Service) {
 	t.Helper()
 	w := &wire{}
 	config := got(pgx.ParseConfig(dbtest.Postgres(t)))(t)
@@ -94,7 +94,7 @@ func watched(t *testing.T) (*wire, *gorm.DB, *database.Service) {
 		}
 	})
 	db := got(gorm.Open(postgres.New(postgres.Config{Conn: pool}), &gorm.Config{Logger: logger.Discard}))(t)
-	svc := got(database.New(db))(t)
+	svc := got(database.New(db, opts...))(t)
 	must(t, svc.Migrate(t.Context()))
 	return w, db, svc
 }

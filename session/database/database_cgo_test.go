@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/hansardlog/hansard/internal/dbtest"
+	"github.com/hansardlog/hansard/session/database"
 )
 
 // cgoBackends need a C compiler. The second one takes the write lock for every
@@ -17,9 +18,9 @@ func cgoBackends() []backend {
 	return []backend{
 		{"sqlite", func(t testing.TB) gorm.Dialector {
 			return sqlite.Open(dbtest.SQLiteDSN(dbtest.SQLite(t)))
-		}},
+		}, nil},
 		{"sqlite-immediate", func(t testing.TB) gorm.Dialector {
 			return sqlite.Open(dbtest.SQLiteDSN(dbtest.SQLite(t), "_txlock=immediate"))
-		}},
+		}, []database.Option{database.WithCombining(1)}},
 	}
 }

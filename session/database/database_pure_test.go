@@ -15,5 +15,5 @@ import (
 func pureBackends() []backend {
 	return []backend{{"sqlite-pure", func(t testing.TB) gorm.Dialector {
 		return puresqlite.Open(dbtest.PureSQLiteDSN(dbtest.SQLite(t)))
-	}}}
+	}, nil}}
 }

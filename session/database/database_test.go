@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"gorm.io/driver/postgres"
@@ -12,6 +13,7 @@ import (
 	"github.com/hansardlog/hansard/internal/dbtest"
 	"github.com/hansardlog/hansard/session"
 	"github.com/hansardlog/hansard/session/database"
+	"github.com/hansardlog/hansard/session/database/pgdirect"
 	"github.com/hansardlog/hansard/session/sessiontest"
 )
 
@@ -22,13 +24,21 @@ func TestMain(m *testing.M) { os.Exit(dbtest.Main(m)) }
 type backend struct {
 	name string
 	dial func(t testing.TB) gorm.Dialector // a fresh, empty database
+	opts []database.Option
 }
 
+// Appends are combined but on two of them: there every append takes the lock,
+// also within one process.
 func backends() []backend {
+	dial := func(t testing.TB) gorm.Dialector { return postgres.Open(dbtest.Postgres(t)) }
+	direct := database.WithDirect(pgdirect.New())
 	return slices.Concat([]backend{
-		{"postgres", func(t testing.TB) gorm.Dialector { return postgres.Open(dbtest.Postgres(t)) }},
+		{"postgres", dial, nil},
+		{"postgres-direct", dial, []database.Option{direct, database.WithCombining(1)}},
 	}, pureBackends(), cgoBackends())
 }
+
+func (b backend) postgres() bool { return strings.HasPrefix(b.name, "postgres") }
 
 // each runs a test on every backend.
 func each(t *testing.T, test func(t *testing.T, b backend)) {
@@ -42,7 +52,7 @@ func each(t *testing.T, test func(t *testing.T, b backend)) {
 
 // open returns a migrated service on a fresh database.
 func open(t testing.TB, b backend, opts ...database.Option) *database.Service {
-	return openDialector(t, b.dial(t), opts...)
+	return openDialector(t, b.dial(t), slices.Concat(b.opts, opts)...)
 }
 
 func openDialector(t testing.TB, d gorm.Dialector, opts ...database.Option) *database.Service {

@@ -31,6 +31,15 @@ type dialect interface {
 	// repeated. A lost connection is not: the transaction may have committed.
 	retryable(err error) bool
 
+	// undone reports whether an error says that nothing of its transaction was
+	// stored, COMMIT or not.
+	undone(err error) bool
+
+	// lockName names what an append to key locks; oneWriter is whether that is
+	// the whole database.
+	lockName(key session.Key) any
+	oneWriter() bool
+
 	// existing returns which of the named tables exist.
 	existing(tx *gorm.DB, t tables, names []string) ([]string, error)
 
@@ -42,8 +51,8 @@ type dialect interface {
 	lock(tx *gorm.DB, t tables, key session.Key) (model.Conversation, error)
 
 	// decideAndWrite is the middle of an append, under the lock: it counts
-	// replays and members and, if nothing stands against the append, takes the
-	// sequences and writes the events.
+	// replays and strangers and, if nothing stands against the append, takes the
+	// sequences and writes the events and their state changes.
 	decideAndWrite(tx *gorm.DB, t tables, conv model.Conversation, a *request.Append, c conditions) (verdict, error)
 
 	// replays calls scan with the stored events whose author and idempotency
@@ -57,19 +66,19 @@ type dialect interface {
 	upsertState(tx *gorm.DB, t tables, scope stateScope, rows []stateRow, now int64) error
 }
 
-// conditions are what an append asks for beyond the lock.
+// conditions are what may stand against an append, beside its expected head.
 type conditions struct {
-	keyed   bool     // look for replays
-	members []string // who must be a current member; distinct
-	head    bool     // the head is the expected one
+	keyed   bool // look for replays
+	guarded bool // where there are members, every author must be a current one
 }
 
 // verdict is what decideAndWrite found. Nothing was written unless written is
 // true.
 type verdict struct {
 	replays   int // how many of the requests are known
-	members   int // how many of the members are current
+	strangers int // how many of the authors are no current members, some at least
 	written   bool
+	first     int64 // the first of the sequences taken
 	updatedAt int64 // the conversation's, raised to the clock
 }
 

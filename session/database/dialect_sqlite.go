@@ -24,11 +24,6 @@ type sqlite struct{}
 
 var _ dialect = sqlite{}
 
-// maxParameters bounds the parameters of one statement, far below SQLite's own
-// 32,766: a statement costs no round trip here, while preparing and binding a
-// long one costs more by the row (a pure-Go driver binds in quadratic time).
-const maxParameters = 1000
-
 func (sqlite) name() string { return "sqlite" }
 
 func (sqlite) hasSchemas() bool { return false }
@@ -121,6 +116,14 @@ func (sqlite) retryable(err error) bool {
 		strings.Contains(s, "database schema is locked")
 }
 
+// undone: the database is in the process, and a COMMIT that fails is followed by
+// a ROLLBACK.
+func (sqlite) undone(error) bool { return true }
+
+func (sqlite) lockName(session.Key) any { return nil }
+
+func (sqlite) oneWriter() bool { return true }
+
 func (sqlite) existing(tx *gorm.DB, t tables, names []string) ([]string, error) {
 	var found []string
 	for _, name := range names {
@@ -157,28 +160,43 @@ func (s sqlite) decideAndWrite(tx *gorm.DB, t tables, conv model.Conversation, a
 			return v, err
 		}
 	}
-	for _, member := range c.members {
-		found, err := queryRow(tx, t.sql(`SELECT 1 FROM {membership_periods}
-			WHERE conversation_id = ? AND generation = ? AND member = ? AND to_seq IS NULL`),
-			[]any{s.uuid(conv.ID), conv.Generation, member}, new(int))
-		if err != nil || !found {
+	if c.guarded && session.Kind(conv.Kind) != session.KindSession {
+		strangers, err := s.strangers(tx, t, conv, a.Authors())
+		if err != nil || strangers > 0 {
+			v.strangers = strangers
 			return v, err
 		}
-		v.members++
 	}
-	if !c.head {
+	if a.ExpectedSeq != nil && *a.ExpectedSeq != conv.NextSeq-1 {
 		return v, nil
 	}
 	_, err := queryRow(tx, t.sql(`UPDATE {conversations} AS c SET next_seq = next_seq + ?, updated_at = max(updated_at, ?)
-		WHERE `+byKey+` RETURNING updated_at`), append([]any{len(a.Events), a.Now}, keyArgs(s, a.Key)...), &v.updatedAt)
+		WHERE `+byKey+` RETURNING next_seq, updated_at`), append([]any{len(a.Events), a.Now}, keyArgs(s, a.Key)...), &v.first, &v.updatedAt)
 	if err != nil {
 		return v, err
 	}
-	for _, e := range a.Events {
-		e.RecordedAt = v.updatedAt
-	}
 	v.written = true
-	return v, s.insertEvents(tx, t, conv, a.Events)
+	v.first -= int64(len(a.Events))
+	if err := s.insertEvents(tx, t, conv, v.number(a)); err != nil {
+		return v, err
+	}
+	return v, writeStates(tx, s, t, conv, changesOf(session.Kind(conv.Kind), conv.UserID, a.Events), a.Now)
+}
+
+// strangers is 1 if one of the authors is no current member, and else 0.
+func (s sqlite) strangers(tx *gorm.DB, t tables, conv model.Conversation, authors []string) (int, error) {
+	for _, author := range authors {
+		found, err := queryRow(tx, t.sql(`SELECT 1 FROM {membership_periods}
+			WHERE conversation_id = ? AND generation = ? AND member = ? AND to_seq IS NULL`),
+			[]any{s.uuid(conv.ID), conv.Generation, author}, new(int))
+		if err != nil {
+			return 0, err
+		}
+		if !found {
+			return 1, nil
+		}
+	}
+	return 0, nil
 }
 
 // replays: CROSS JOIN is how SQLite is told to look each pair up by the index.

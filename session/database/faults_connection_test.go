@@ -124,7 +124,7 @@ func lockable(t *testing.T, b backend, change func(dsn string) string, opts ...d
 	drv := pool.Driver()
 	must(t, pool.Close())
 	field.SetString(strings.NewReplacer("_busy_timeout=10000", "_busy_timeout=20", "busy_timeout(10000)", "busy_timeout(20)").Replace(patient))
-	if b.name == "postgres" {
+	if b.postgres() {
 		field.SetString(dbtestParam(patient, "lock_timeout", "20ms"))
 	}
 	svc := openDialector(t, d, opts...)
@@ -166,7 +166,7 @@ func hold(t *testing.T, plain *sql.DB, begin string, statements ...string) (rele
 
 // writeLock takes what an append to any session needs.
 func writeLock(t *testing.T, b backend, plain *sql.DB) (release func()) {
-	if b.name == "postgres" {
+	if b.postgres() {
 		return hold(t, plain, "BEGIN", "SELECT * FROM hansard_conversations FOR UPDATE")
 	}
 	return hold(t, plain, "BEGIN IMMEDIATE")
@@ -230,7 +230,7 @@ func TestRetryEndsWithContext(t *testing.T) {
 // connection must not go back to the pool like that.
 func TestCommitIsBusy(t *testing.T) {
 	each(t, func(t *testing.T, b backend) {
-		if b.name == "postgres" {
+		if b.postgres() {
 			t.Skip("readers do not stand in the way of a COMMIT there")
 		}
 		rollbackJournal := func(dsn string) string {

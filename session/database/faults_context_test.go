@@ -53,7 +53,7 @@ func TestContextEndsAtStatement(t *testing.T) {
 			if got, want := countEvents(t, plain), events+op.events; got != want {
 				t.Errorf("%s, then: %d events, want %d", what, got, want)
 			}
-			if b.name == "postgres" {
+			if b.postgres() {
 				wantNoOpenTransaction(t, plain)
 			}
 			return calls >= ending

@@ -73,7 +73,7 @@ func faulty(t testing.TB, b backend) (d gorm.Dialector, f *faults, plain *sql.DB
 	fields := reflect.ValueOf(d).Elem()
 	dsn := fields.FieldByName("DSN").String()
 	name := "" // of the connections in pg_stat_activity
-	if b.name == "postgres" {
+	if b.postgres() {
 		name = "SELECT set_config('application_name', current_schema(), false)"
 	}
 	f = &faults{}

@@ -117,7 +117,7 @@ func TestStatementFails(t *testing.T) {
 func TestStatementIsBusy(t *testing.T) {
 	eachOperation(t, func(t *testing.T, b backend, op operation, w *world, f *faults, plain *sql.DB) {
 		busy := errors.New("database is locked (5) (SQLITE_BUSY)")
-		if b.name == "postgres" {
+		if b.postgres() {
 			busy = fmt.Errorf("wrapped: %w", &pgconn.PgError{Severity: "ERROR", Code: "40001", Message: "could not serialize access"})
 		}
 		for failing := 1; ; failing++ {

@@ -100,7 +100,7 @@ func (s *Service) readPage(tx *gorm.DB, l *request.List) ([]model.Conversation, 
 	var page []model.Conversation
 	err := query(tx, s.t.sql(statement+` LIMIT ?`), append(args, l.PageSize+1), func(rows *sql.Rows) error {
 		page = append(page, model.Conversation{})
-		return scanConversation(rows, &page[len(page)-1])
+		return scanConversation(rows.Scan, &page[len(page)-1])
 	})
 	return page, err
 }

@@ -28,7 +28,7 @@ import (
 func TestOppositeKeyOrders(t *testing.T) {
 	each(t, func(t *testing.T, b backend) {
 		var opts []database.Option
-		if b.name == "postgres" {
+		if b.postgres() {
 			b.dial = ownDatabase
 			opts = append(opts, database.WithRetry(1, 0)) // a deadlock must not be repaired
 		}

@@ -17,9 +17,15 @@ var (
 )
 
 // The order of locks is conversation, app keys, user keys, session keys, each
-// sorted: nobody who follows it can deadlock with another who does.
+// sorted: nobody who follows it can deadlock with another who does. An append on
+// PostgreSQL is one statement, of which TestLockOrderOfAppend asks the database.
 func TestLockOrder(t *testing.T) {
 	each(t, func(t *testing.T, b backend) {
+		if b.postgres() {
+			r := newRig(t, b)
+			checkLockOrder(t, r.statements(func() { updateKeys(t, r) }), "app_states user_states", map[string]int{"app_states": 40, "user_states": 40})
+			return
+		}
 		r := newRig(t, b)
 		key := made(t, r.svc, "s1", nil, "ana", "ben")
 		// Every author changes keys of every scope, in no order and from both ends.
@@ -39,16 +45,83 @@ func TestLockOrder(t *testing.T) {
 			"app_states": 40, "user_states": 40, "session_states": 40,
 		})
 
-		sent = r.statements(func() {
-			req := &session.UpdateStateRequest{AppName: "app", UserID: "ana", Delta: session.State{}}
-			for i := range 20 {
-				req.Delta[fmt.Sprintf("user:key%02d", 19-i)] = i
-				req.Delta[fmt.Sprintf("app:key%02d", 19-i)] = i
-				req.Delete = append(req.Delete, fmt.Sprintf("user:key%02d", 39-i), fmt.Sprintf("app:key%02d", 39-i))
-			}
-			got(r.svc.UpdateState(t.Context(), req))(t)
-		})
+		sent = r.statements(func() { updateKeys(t, r) })
 		checkLockOrder(t, sent, "app_states user_states", map[string]int{"app_states": 40, "user_states": 40})
+	})
+}
+
+// updateKeys changes 40 keys of an app and 40 of a user, in no order.
+func updateKeys(t *testing.T, r *rig) {
+	t.Helper()
+	req := &session.UpdateStateRequest{AppName: "app", UserID: "ana", Delta: session.State{}}
+	for i := range 20 {
+		req.Delta[fmt.Sprintf("user:key%02d", 19-i)] = i
+		req.Delta[fmt.Sprintf("app:key%02d", 19-i)] = i
+		req.Delete = append(req.Delete, fmt.Sprintf("user:key%02d", 39-i), fmt.Sprintf("app:key%02d", 39-i))
+	}
+	got(r.svc.UpdateState(t.Context(), req))(t)
+}
+
+// While an append waits for a key that another transaction holds, it has locked
+// all that comes before in the order, and nothing that comes after.
+func TestLockOrderOfAppend(t *testing.T) {
+	each(t, func(t *testing.T, b backend) {
+		if !b.postgres() {
+			t.Skip("SQLite locks the database")
+		}
+		r := newRig(t, b)
+		key := made(t, r.svc, "s1", nil, "ana", "ben")
+		change := func() []*session.Event {
+			var events []*session.Event
+			for i := range 6 {
+				delta := session.State{}
+				for _, scope := range []string{"", "user:", "app:"} {
+					delta[fmt.Sprintf("%skey%02d", scope, (5*i+1)%6)] = i
+				}
+				events = append(events, &session.Event{Author: []string{"ben", "ana"}[i%2], StateDelta: delta})
+			}
+			return events
+		}
+		got(r.svc.AppendEvents(t.Context(), &session.AppendEventsRequest{Key: key, Events: change()}))(t)
+		holder, looker := r.conn(t), r.conn(t)
+		var order []string // all keys in the order in which they are to be locked
+		for _, table := range []string{"app_states", "user_states", "session_states"} {
+			owner := map[bool]string{true: "user_id", false: "''::text"}[table == "user_states"]
+			order = append(order, strings.Fields(queryLines(t, looker,
+				"SELECT '"+table+"/' || "+owner+" || '/' || name FROM hansard_"+table+" ORDER BY "+owner+", name"))...)
+		}
+		if len(order) != 18 {
+			t.Fatalf("the keys are %v, want 18", order)
+		}
+		for i, held := range order {
+			table, rest, _ := strings.Cut(held, "/")
+			owner, name, _ := strings.Cut(rest, "/")
+			where := " WHERE name = '" + name + "'"
+			if owner != "" {
+				where += " AND user_id = '" + owner + "'"
+			}
+			do(t, holder, "BEGIN")
+			do(t, holder, "SELECT 1 FROM hansard_"+table+where+" FOR UPDATE")
+			pid := ask(t, holder, "SELECT pg_backend_pid()")
+			appended := make(chan error)
+			go func() {
+				_, err := r.svc.AppendEvents(t.Context(), &session.AppendEventsRequest{Key: key, Events: change()})
+				appended <- err
+			}()
+			awaitBlocked(t, r, pid)
+			var free []string
+			for _, table := range []string{"app_states", "user_states", "session_states"} {
+				owner := map[bool]string{true: "user_id", false: "''::text"}[table == "user_states"]
+				free = append(free, strings.Fields(queryLines(t, looker,
+					"SELECT '"+table+"/' || "+owner+" || '/' || name FROM hansard_"+table+" ORDER BY "+owner+", name FOR UPDATE SKIP LOCKED"))...)
+			}
+			do(t, holder, "ROLLBACK")
+			must(t, <-appended)
+			if !slices.Equal(free, order[i+1:]) {
+				t.Fatalf("waiting for %s it has not locked %v, want %v", held, free, order[i+1:])
+			}
+		}
+		r.healthy(t)
 	})
 }
 

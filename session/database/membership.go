@@ -3,6 +3,7 @@ package database
 import (
 	"context"
 	"database/sql"
+	"slices"
 
 	"gorm.io/gorm"
 
@@ -82,14 +83,13 @@ func (s *Service) changeMembership(tx *gorm.DB, ch *request.Change) (stored *req
 		return refuse(err)
 	}
 	e := ch.Event
-	e.Seq = conv.NextSeq
-	v, err := s.dialect.decideAndWrite(tx, s.t, conv, &request.Append{Key: ch.Key, Now: ch.Now, Events: []*request.Event{e}}, conditions{head: true})
+	v, err := s.dialect.decideAndWrite(tx, s.t, conv, &request.Append{Key: ch.Key, Now: ch.Now, Events: []*request.Event{e}}, conditions{})
 	if err != nil {
 		return refuse(err)
 	}
-	e.RecordedAt = v.updatedAt
+	e.Seq, e.RecordedAt = v.first, v.updatedAt
 	if e.Kind == session.EventJoin {
-		err = s.openPeriod(tx, conv, e)
+		err = s.openPeriods(tx, conv, []*request.Event{e})
 		return e, session.Period{Member: member, FromSeq: e.Seq}, false, err
 	}
 	_, err = exec(tx, s.t.sql(`UPDATE {membership_periods} SET to_seq = ?
@@ -135,10 +135,21 @@ func (s *Service) changedPeriod(tx *gorm.DB, conv model.Conversation, e *request
 	return closed[0], nil
 }
 
-func (s *Service) openPeriod(tx *gorm.DB, conv model.Conversation, join *request.Event) error {
-	_, err := exec(tx, s.t.sql(`INSERT INTO {membership_periods} (conversation_id, generation, member, from_seq, app_name)
-		VALUES (?, ?, ?, ?, ?)`), s.dialect.uuid(conv.ID), conv.Generation, join.Subject, join.Seq, conv.AppName)
-	return err
+// openPeriods opens a period for each of the joins.
+func (s *Service) openPeriods(tx *gorm.DB, conv model.Conversation, joins []*request.Event) error {
+	const columns = 5
+	for part := range slices.Chunk(joins, maxParameters/columns) {
+		args := make([]any, 0, len(part)*columns)
+		for _, join := range part {
+			args = append(args, s.dialect.uuid(conv.ID), conv.Generation, join.Subject, join.Seq, conv.AppName)
+		}
+		_, err := exec(tx, s.t.replacer.Replace(`INSERT INTO {membership_periods} (conversation_id, generation, member, from_seq, app_name)
+			VALUES `+placeholders(len(part), row(columns))), args...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // periods returns the periods of a conversation that match a constant

@@ -28,7 +28,7 @@ func TestPrefixRefused(t *testing.T) {
 		defer pool.Close()
 		refused := []string{"Hansard_", "a-b", "a b", "1a", "a.b.c", ".a", "a;b", "é_", `a"b`, "a'b", "a\x00", strings.Repeat("a", 33),
 			strings.Repeat("a", 64) + ".b", "A.b", "a b.c"}
-		if b.name != "postgres" {
+		if !b.postgres() {
 			refused = append(refused, "agents.hansard_")
 		}
 		for _, prefix := range refused {

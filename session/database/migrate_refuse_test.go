@@ -85,7 +85,7 @@ func TestMigrateRefusesForeignTable(t *testing.T) {
 func TestMigrateRefusesForeignName(t *testing.T) {
 	each(t, func(t *testing.T, b backend) {
 		creations := []string{"CREATE TABLE t (a int, b int); CREATE INDEX hansard_events ON t (a)", "CREATE TABLE t (a int, b int); CREATE INDEX hansard_events_request ON t (a)"}
-		if b.name != "postgres" {
+		if !b.postgres() {
 			creations = append(creations, "CREATE TABLE Hansard_Events (id int)", "CREATE TABLE HANSARD_MIGRATIONS (id int)")
 		}
 		for _, create := range creations {

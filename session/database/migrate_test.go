@@ -43,7 +43,7 @@ func opened(t testing.TB, d gorm.Dialector, opts ...database.Option) *database.S
 func tablesIn(t *testing.T, plain *sql.DB, b backend) []string {
 	t.Helper()
 	query := `SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'`
-	if b.name == "postgres" {
+	if b.postgres() {
 		query = `SELECT relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 			WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'v', 'i')`
 	}
@@ -247,7 +247,7 @@ func TestMigrateWithoutRights(t *testing.T) {
 		wantWorking(t, svc, "as a role without rights")
 	})
 	each(t, func(t *testing.T, b backend) {
-		if b.name == "postgres" {
+		if b.postgres() {
 			t.Skip("above")
 		}
 		d := b.dial(t)

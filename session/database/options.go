@@ -17,16 +17,19 @@ type optionFunc func(*config) error
 func (f optionFunc) apply(c *config) error { return f(c) }
 
 type config struct {
-	request request.Config
-	retry   retryPolicy
-	prefix  string
+	request   request.Config
+	retry     retryPolicy
+	prefix    string
+	combining int
+	direct    Direct
 }
 
 func newConfig(opts []Option) (config, error) {
 	c := config{
-		request: request.DefaultConfig(),
-		retry:   retryPolicy{attempts: 10, backoff: 5 * time.Millisecond},
-		prefix:  defaultPrefix,
+		request:   request.DefaultConfig(),
+		retry:     retryPolicy{attempts: 10, backoff: 5 * time.Millisecond},
+		prefix:    defaultPrefix,
+		combining: DefaultCombining,
 	}
 	for _, opt := range opts {
 		if opt == nil {
@@ -102,6 +105,35 @@ func WithRetry(attempts int, backoff time.Duration) Option {
 func WithTablePrefix(prefix string) Option {
 	return optionFunc(func(c *config) error {
 		c.prefix = prefix
+		return nil
+	})
+}
+
+// WithCombining bounds how many appends share one transaction when they would
+// wait for the same lock: those to one conversation, on SQLite those to the
+// database. The default is [DefaultCombining]; 1 turns it off. An append for
+// which nobody is at work never waits, and each gets the answer that it would
+// have got alone. Nothing is combined in the caller's transaction.
+func WithCombining(most int) Option {
+	return optionFunc(func(c *config) error {
+		if most < 1 {
+			return fmt.Errorf("database: %d appends in a transaction, at least 1", most)
+		}
+		c.combining = most
+		return nil
+	})
+}
+
+// WithDirect sends appends past GORM in one round trip, where d serves the
+// driver of the pool: see package pgdirect. Elsewhere, in the caller's
+// transaction and for replays it plays no part. GORM's callbacks and plugins do
+// not see the statements of such an append.
+func WithDirect(d Direct) Option {
+	return optionFunc(func(c *config) error {
+		if d == nil {
+			return errors.New("database: nil Direct")
+		}
+		c.direct = d
 		return nil
 	})
 }

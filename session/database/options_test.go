@@ -69,7 +69,7 @@ func TestHandlesRefused(t *testing.T) {
 	}
 	each(t, func(t *testing.T, b backend) {
 		broken := func(string) string { return "file:/no/such/directory/hansard.db" }
-		if b.name == "postgres" {
+		if b.postgres() {
 			broken = func(dsn string) string { return dbtestParam(dsn, "port", "1") }
 		}
 		svc, err := database.Open(withDSN(b.dial(t), broken))

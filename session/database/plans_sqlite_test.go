@@ -10,7 +10,7 @@ import (
 // are where nobody runs ANALYZE, and with them.
 func TestPlansOnSQLite(t *testing.T) {
 	each(t, func(t *testing.T, b backend) {
-		if b.name == "postgres" {
+		if b.postgres() {
 			return // TestPlansOnPostgres
 		}
 		r := newRig(t, b)

@@ -150,7 +150,7 @@ func TestPoolOfOneTransaction(t *testing.T) {
 // as long as that does, whatever becomes of a call.
 func TestMemoryDatabase(t *testing.T) {
 	for _, b := range backends() {
-		if b.name == "postgres" {
+		if b.postgres() {
 			continue
 		}
 		for _, dsn := range []string{":memory:", "file::memory:"} {
@@ -201,7 +201,7 @@ func TestMemoryDatabase(t *testing.T) {
 // needed for: the context ends at each statement of each operation.
 func TestMemoryDatabaseContext(t *testing.T) {
 	for _, b := range backends() {
-		if b.name == "postgres" {
+		if b.postgres() {
 			continue
 		}
 		t.Run(b.name, func(t *testing.T) {

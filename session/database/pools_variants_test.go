@@ -3,6 +3,7 @@ package database_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -76,7 +77,7 @@ func openVariant(t testing.TB, v variant, b backend, opts ...database.Option) (*
 	must(t, err)
 	pool.SetMaxOpenConns(8)
 	t.Cleanup(func() { must(t, pool.Close()) })
-	svc, err := database.New(db, opts...)
+	svc, err := database.New(db, slices.Concat(b.opts, opts)...)
 	must(t, err)
 	must(t, svc.Migrate(t.Context()))
 	t.Cleanup(func() {
@@ -145,7 +146,7 @@ func TestVariantsConformance(t *testing.T) {
 		if !v.suite {
 			t.Skip("the suite runs for the variants that change how statements travel or fail")
 		}
-		if b.name != "postgres" && b.name != "sqlite" || testing.Short() {
+		if !b.postgres() && b.name != "sqlite" || testing.Short() {
 			t.Skip("one driver of each dialect is enough; make full runs the suite again")
 		}
 		sessiontest.Run(t, sessiontest.Config{
@@ -201,7 +202,7 @@ func TestBorrowedHandle(t *testing.T) {
 
 		svc, err := database.New(db)
 		must(t, err)
-		if n := mustCount(t, pool, "SELECT count(*) FROM "+map[bool]string{true: "pg_tables WHERE schemaname = current_schema()", false: "sqlite_master"}[b.name == "postgres"]); n != 0 {
+		if n := mustCount(t, pool, "SELECT count(*) FROM "+map[bool]string{true: "pg_tables WHERE schemaname = current_schema()", false: "sqlite_master"}[b.postgres()]); n != 0 {
 			t.Errorf("New made %d tables", n)
 		}
 		must(t, svc.Migrate(t.Context()))

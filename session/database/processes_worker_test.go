@@ -51,10 +51,10 @@ func init() {
 // dialector reaches a database that exists. The dialector of the pure driver
 // takes the other one as well.
 func (j job) dialector() gorm.Dialector {
-	switch j.Backend {
-	case "postgres":
+	switch {
+	case strings.HasPrefix(j.Backend, "postgres"):
 		return postgres.Open(j.DSN)
-	case "sqlite-pure":
+	case j.Backend == "sqlite-pure":
 		return puresqlite.Open(j.DSN)
 	}
 	return &puresqlite.Dialector{DriverName: "sqlite3", DSN: j.DSN}
@@ -68,7 +68,13 @@ func (j job) run(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	svc, err := database.New(db)
+	var opts []database.Option
+	for _, b := range backends() {
+		if b.name == j.Backend {
+			opts = b.opts
+		}
+	}
+	svc, err := database.New(db, opts...)
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ type rig struct {
 	watching bool
 	seen     []statement
 	stop     string // a statement with this in it fails with errStopped
+	hook     func() // called once, before the next statement
 }
 
 // statement is one that the service sent, with what it bound.
@@ -56,6 +57,13 @@ func newRig(t testing.TB, b backend, opts ...database.Option) *rig {
 	r := &rig{backend: b, db: db}
 	watch := func(tx *gorm.DB) {
 		r.mu.Lock()
+		hook := r.hook
+		r.hook = nil
+		r.mu.Unlock()
+		if hook != nil {
+			hook()
+		}
+		r.mu.Lock()
 		defer r.mu.Unlock()
 		if !r.watching {
 			return
@@ -68,10 +76,17 @@ func newRig(t testing.TB, b backend, opts ...database.Option) *rig {
 	}
 	must(t, db.Callback().Row().Before("gorm:row").Register("test:row", watch))
 	must(t, db.Callback().Raw().Before("gorm:raw").Register("test:raw", watch))
-	r.svc, err = database.New(db, opts...)
+	r.svc, err = database.New(db, slices.Concat(b.opts, opts)...)
 	must(t, err)
 	must(t, r.svc.Migrate(t.Context()))
 	return r
+}
+
+// before calls hook before the next statement that GORM sends.
+func (r *rig) before(hook func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hook = hook
 }
 
 // statements returns what the service sends in f; BEGIN and COMMIT of the

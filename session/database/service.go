@@ -21,6 +21,8 @@ type Service struct {
 	t       tables
 	cfg     request.Config
 	retry   retryPolicy
+	direct  Direct // nil without WithDirect, and where it does not serve
+	queues  *queues
 
 	owned  *sql.DB // closed by Close; nil if borrowed
 	joined bool    // db is the caller's transaction
@@ -58,7 +60,11 @@ func New(db *gorm.DB, opts ...Option) (*Service, error) {
 	if t.schema != "" && !d.hasSchemas() {
 		return nil, fmt.Errorf("database: table prefix %q names a schema, which %s does not have", cfg.prefix, d.name())
 	}
-	return &Service{db: handle(db), dialect: d, t: t, cfg: cfg.request, retry: cfg.retry}, nil
+	s := &Service{db: handle(db), dialect: d, t: t, cfg: cfg.request, retry: cfg.retry, queues: newQueues(cfg.combining)}
+	if cfg.direct != nil && serves(cfg.direct, s.db) {
+		s.direct = cfg.direct
+	}
+	return s, nil
 }
 
 // Open opens a database through d and returns a Service that closes it on
@@ -117,7 +123,7 @@ func (s *Service) Close() error {
 // in between.
 func (s *Service) WithTx(tx *gorm.DB) *Service {
 	j := *s
-	j.owned, j.joined = nil, true
+	j.owned, j.joined, j.direct = nil, true, nil
 	if tx == nil || !inTransaction(tx) {
 		j.misuse = errors.New("database: WithTx needs a *gorm.DB inside a transaction")
 		return &j

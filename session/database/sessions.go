@@ -78,10 +78,8 @@ func (s *Service) create(tx *gorm.DB, cr *request.Create) (*session.Session, err
 		if err := s.dialect.insertEvents(tx, s.t, conv, cr.Joins); err != nil {
 			return nil, err
 		}
-		for _, join := range cr.Joins {
-			if err := s.openPeriod(tx, conv, join); err != nil {
-				return nil, err
-			}
+		if err := s.openPeriods(tx, conv, cr.Joins); err != nil {
+			return nil, err
 		}
 	}
 	if state := stateutil.Object(cr.State.Session); state != nil {
@@ -96,7 +94,7 @@ func (s *Service) create(tx *gorm.DB, cr *request.Create) (*session.Session, err
 		users:   map[string]stateutil.Values{conv.UserID: cr.State.User},
 		session: cr.State.Session,
 	}
-	if err := s.writeStates(tx, conv, initial, cr.Now); err != nil {
+	if err := writeStates(tx, s.dialect, s.t, conv, initial, cr.Now); err != nil {
 		return nil, err
 	}
 	created := sessionOf(conv, view.Whole(conv.NextSeq-1))

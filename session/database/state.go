@@ -46,7 +46,7 @@ func (s *Service) UpdateState(ctx context.Context, req *session.UpdateStateReque
 }
 
 func (s *Service) updateState(tx *gorm.DB, up *request.UpdateState) (session.State, error) {
-	err := s.writeStates(tx, model.Conversation{AppName: up.AppName}, changes{
+	err := writeStates(tx, s.dialect, s.t, model.Conversation{AppName: up.AppName}, changes{
 		app:   up.Changes.App,
 		users: map[string]stateutil.Values{up.UserID: up.Changes.User},
 	}, up.Now)

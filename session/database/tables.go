@@ -72,10 +72,16 @@ func (t tables) gormName(table string) string {
 
 // sql fills the table names into a constant statement.
 func (t tables) sql(statement string) string {
-	if s, ok := t.cache.Load(statement); ok {
+	return t.text(statement, func() string { return statement })
+}
+
+// text is sql for a statement that is known by a name and made when it is first
+// needed.
+func (t tables) text(name any, statement func() string) string {
+	if s, ok := t.cache.Load(name); ok {
 		return s.(string)
 	}
-	s := t.replacer.Replace(statement)
-	t.cache.Store(statement, s)
+	s := t.replacer.Replace(statement())
+	t.cache.Store(name, s)
 	return s
 }

@@ -31,7 +31,7 @@ func TestWithTxNothingRetried(t *testing.T) {
 		w := newWorld(svc)
 		w.must(t, fixture()...)
 		var busy error = &pgconn.PgError{Code: "40P01", Message: "deadlock detected"}
-		if b.name != "postgres" {
+		if !b.postgres() {
 			busy = errors.New("database is locked (517) (SQLITE_BUSY_SNAPSHOT)")
 		}
 		for _, op := range operations() {
@@ -187,7 +187,7 @@ func TestWithTxDeadlock(t *testing.T) {
 // a write: a caller cannot tell that it does not.
 func TestWithTxWritesFirst(t *testing.T) {
 	each(t, func(t *testing.T, b backend) {
-		if b.name == "postgres" {
+		if b.postgres() {
 			t.Skip("rows are locked there")
 		}
 		d, f, plain := faulty(t, b)

@@ -4,7 +4,6 @@
 package check
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -116,7 +115,7 @@ func JSON(field string, data []byte, maxBytes int) error {
 	if !utf8.Valid(data) {
 		return Invalid(field, "not valid UTF-8")
 	}
-	if !json.Valid(data) {
+	if !validJSON(data) {
 		return Invalid(field, "not valid JSON, or nested deeper than encoding/json reads")
 	}
 	return nil

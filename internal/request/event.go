@@ -163,8 +163,12 @@ func (c Config) prepare(ctx context.Context, a *Append, events []*session.Event,
 		a.ExpectedSeq = &head
 	}
 	type name struct{ author, key string }
-	names := map[name]int{}
+	var names map[name]int // where a batch has each key
+	if len(events) > 1 {
+		names = make(map[name]int, len(events))
+	}
 	a.Requested = len(events)
+	a.Events, a.positions = make([]*Event, 0, len(events)), make([]int, 0, len(events))
 	for i, e := range events {
 		prepared, err := c.message(e)
 		if err != nil {
@@ -173,7 +177,7 @@ func (c Config) prepare(ctx context.Context, a *Append, events []*session.Event,
 		if e.Partial {
 			continue
 		}
-		if key := e.IdempotencyKey; key != "" {
+		if key := e.IdempotencyKey; key != "" && names != nil {
 			if first, twice := names[name{e.Author, key}]; twice {
 				return check.Invalid(field(i)+".IdempotencyKey", "author and key of %s again", field(first))
 			}
@@ -192,8 +196,8 @@ func (c Config) prepare(ctx context.Context, a *Append, events []*session.Event,
 	for i, e := range a.Events {
 		if e.ID == "" {
 			var err error
-			if e.ID, err = c.newID(ctx, field(a.positions[i])+".ID"); err != nil {
-				return err
+			if e.ID, err = c.newID(ctx); err != nil {
+				return check.In(field(a.positions[i])+".ID", err)
 			}
 		}
 		if events[a.positions[i]].Timestamp.IsZero() || check.Time(e.Timestamp).IsZero() {

@@ -59,9 +59,9 @@ func (c Config) change(ctx context.Context, kind session.EventKind, req session.
 }
 
 func (c Config) membershipEvent(ctx context.Context, kind session.EventKind, actor, member, key string, payload []byte, now int64) (*Event, error) {
-	id, err := c.newID(ctx, "Event.ID")
+	id, err := c.newID(ctx)
 	if err != nil {
-		return nil, err
+		return nil, check.In("Event.ID", err)
 	}
 	e := &Event{
 		ID:             id,

@@ -36,10 +36,11 @@ func DefaultConfig() Config {
 // now reads the clock, once for each request.
 func (c Config) now(ctx context.Context) int64 { return c.Clock(ctx).UnixMicro() }
 
-// newID returns the next ID, which follows the rules of a caller's.
-func (c Config) newID(ctx context.Context, field string) (string, error) {
+// newID returns the next ID, which follows the rules of a caller's. Its errors
+// name the field by where the ID is from.
+func (c Config) newID(ctx context.Context) (string, error) {
 	id := c.IDs(ctx)
-	return id, check.Name(field+" from the ID provider", id)
+	return id, check.Name(" from the ID provider", id)
 }
 
 // required is the error for a nil request.

@@ -54,8 +54,8 @@ func (c Config) Create(ctx context.Context, req *session.CreateRequest) (*Create
 		cr.CreatedAt = cr.Now
 	}
 	if cr.Key.SessionID == "" {
-		if cr.Key.SessionID, err = c.newID(ctx, "Key.SessionID"); err != nil {
-			return nil, err
+		if cr.Key.SessionID, err = c.newID(ctx); err != nil {
+			return nil, check.In("Key.SessionID", err)
 		}
 	}
 	for i, member := range req.Members {

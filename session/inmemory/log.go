@@ -96,22 +96,35 @@ func (c *conversation) replay(events []*request.Event) ([]*request.Event, error)
 
 // store writes an accepted append. Nothing in it can fail.
 func (s *Service) store(c *conversation, a *request.Append) {
-	app := stateutil.Values{}
-	users := map[string]stateutil.Values{}
+	var app stateutil.Values
+	var users map[string]stateutil.Values
 	for _, e := range a.Events {
-		maps.Copy(app, e.Changes.App)
-		user := e.StateUser(c.kind, c.key.UserID)
-		if users[user] == nil {
-			users[user] = stateutil.Values{}
+		app = merge(app, e.Changes.App)
+		if len(e.Changes.User) > 0 {
+			if users == nil {
+				users = map[string]stateutil.Values{}
+			}
+			user := e.StateUser(c.kind, c.key.UserID)
+			users[user] = merge(users[user], e.Changes.User)
 		}
-		maps.Copy(users[user], e.Changes.User)
 	}
-	defer s.applyShared(a.Key.AppName, app, users)()
+	if len(app)+len(users) > 0 {
+		defer s.applyShared(a.Key.AppName, app, users)()
+	}
 	c.updatedAt = max(c.updatedAt, a.Now)
 	for _, e := range a.Events {
 		apply(&c.state, e.Changes.Session)
 		c.add(e)
 	}
+}
+
+// merge adds changes to those before them.
+func merge(before, changes stateutil.Values) stateutil.Values {
+	if before == nil && len(changes) > 0 {
+		before = make(stateutil.Values, len(changes))
+	}
+	maps.Copy(before, changes)
+	return before
 }
 
 // ListEvents implements [session.Log].

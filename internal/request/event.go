@@ -1,7 +1,6 @@
 package request
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -29,7 +28,7 @@ type Event struct {
 	Changes stateutil.Scopes // Delta and Deletions by scope; not of a stored event
 }
 
-// Session returns the event as the contract has it.
+// Session returns the event as the contract has it. It shares the payload with e.
 func (e *Event) Session() (*session.Event, error) {
 	delta, err := stateutil.DecodeObject(e.Delta)
 	if err != nil {
@@ -53,11 +52,12 @@ func (e *Event) Session() (*session.Event, error) {
 		StateDelta:     delta,
 		StateDelete:    deletions,
 		Format:         e.Format,
-		Payload:        bytes.Clone(e.Payload),
+		Payload:        e.Payload,
 	}, nil
 }
 
-// Decode turns stored events into those of the contract, nil for none.
+// Decode turns stored events into those of the contract, nil for none. They share
+// their payloads.
 func Decode(stored []*Event) ([]*session.Event, error) {
 	if len(stored) == 0 {
 		return nil, nil

@@ -1,6 +1,7 @@
 package inmemory
 
 import (
+	"bytes"
 	"slices"
 	"sync"
 
@@ -60,6 +61,16 @@ func (c *conversation) openPeriod(member string) int {
 	return slices.IndexFunc(c.periods, func(p session.Period) bool {
 		return p.Member == member && p.ToSeq == 0
 	})
+}
+
+// decode turns stored events into those of the contract, which share nothing
+// with the store.
+func decode(stored ...*request.Event) ([]*session.Event, error) {
+	events, err := request.Decode(stored)
+	for _, e := range events {
+		e.Payload = bytes.Clone(e.Payload)
+	}
+	return events, err
 }
 
 // view returns what a viewer sees, and whether it may see anything.

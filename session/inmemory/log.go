@@ -65,7 +65,7 @@ func (s *Service) appendEvents(a *request.Append) (events []*session.Event, repl
 	if err != nil {
 		return nil, false, err
 	}
-	answers, err := request.Decode(stored)
+	answers, err := decode(stored...)
 	if err != nil {
 		return nil, false, err
 	}
@@ -163,7 +163,7 @@ func (s *Service) ListEvents(ctx context.Context, req *session.ListEventsRequest
 	if resp.More = len(stored) > l.Limit; resp.More {
 		stored = stored[:l.Limit]
 	}
-	if resp.Events, err = request.Decode(stored); err != nil {
+	if resp.Events, err = decode(stored...); err != nil {
 		return nil, request.Failed("list events of", l.Key, l.Viewer, err)
 	}
 	return resp, nil

@@ -73,8 +73,11 @@ func (s *Service) change(ch *request.Change) (event *session.Event, period sessi
 	if err != nil {
 		return nil, session.Period{}, false, err
 	}
-	event, err = stored.Session()
-	return event, period, replayed, err
+	events, err := decode(stored)
+	if err != nil {
+		return nil, session.Period{}, false, err
+	}
+	return events[0], period, replayed, nil
 }
 
 // changed returns the period that a join opened, as it was then, or the one

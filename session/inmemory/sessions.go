@@ -115,7 +115,7 @@ func fill(found *session.Session, scopes stateutil.Scopes, stored []*request.Eve
 	if found.State, err = stateutil.Decode(stateutil.Merge(scopes)); err != nil {
 		return nil, err
 	}
-	found.Events, err = request.Decode(stored)
+	found.Events, err = decode(stored...)
 	return found, err
 }
 

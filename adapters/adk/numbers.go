@@ -2,8 +2,8 @@ package adk
 
 import (
 	"encoding/json"
-	"math/big"
 	"strconv"
+	"strings"
 )
 
 // state returns a copy of a state with its numbers as programs written for ADK
@@ -47,10 +47,19 @@ func exactFloat(number string) (float64, bool) {
 	if err != nil {
 		return 0, false
 	}
-	want, ok := new(big.Rat).SetString(number) // refuses exponents too large to compute with
-	if !ok {
-		return 0, false
-	}
-	got, ok := new(big.Rat).SetString(strconv.FormatFloat(f, 'g', -1, 64))
-	return f, ok && got.Cmp(want) == 0
+	digits, exponent := decimal(number)
+	gotDigits, gotExponent := decimal(strconv.FormatFloat(f, 'e', -1, 64))
+	return f, digits == gotDigits && (digits == "" || exponent == gotExponent)
+}
+
+// decimal returns the digits of a number from the first to the last that is not
+// zero, and the power of ten of the last. The sign is left out. It computes with
+// the text, as a number like 1e-999999 takes much time and space otherwise.
+func decimal(number string) (digits string, exponent int) {
+	mantissa, power, _ := strings.Cut(strings.ToLower(strings.TrimPrefix(number, "-")), "e")
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	exponent, _ = strconv.Atoi(power) // of no account where it does not fit: then the float64 is zero
+	digits = strings.TrimRight(whole+fraction, "0")
+	exponent += len(whole) - len(digits)
+	return strings.TrimLeft(digits, "0"), exponent
 }

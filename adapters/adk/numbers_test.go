@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	adksession "google.golang.org/adk/v2/session"
 
@@ -27,6 +28,11 @@ func TestNumbers(t *testing.T) {
 		{"too large", json.Number("1e400"), "json.Number 1e400", "json.Number 1e400"},
 		{"too small", json.Number("1e-400"), "json.Number 1e-400", "json.Number 1e-400"},
 		{"absurd exponent", json.Number("1e-99999999999"), "json.Number 1e-99999999999", "json.Number 1e-99999999999"},
+		{"large exponent", json.Number("1e-400000"), "json.Number 1e-400000", "json.Number 1e-400000"},
+		{"zero", json.Number("-0.00e+99999999999"), "float64 -0", "json.Number -0.00e+99999999999"},
+		{"leading zeros", json.Number("0.00120E4"), "float64 12", "json.Number 0.00120E4"},
+		{"smallest", json.Number("5e-324"), "float64 5e-324", "json.Number 5e-324"},
+		{"smaller than written", json.Number("4e-324"), "json.Number 4e-324", "json.Number 4e-324"},
 		{"round", json.Number("1e21"), "float64 1e+21", "json.Number 1e21"},
 		{"nested", map[string]any{"a": []any{1, int64(1<<53 + 1)}}, "map[string]interface {} map[a:[1 9007199254740993]]", "map[string]interface {} map[a:[1 9007199254740993]]"},
 		{"no number", "1e5", "string 1e5", "string 1e5"},
@@ -107,5 +113,20 @@ func TestRunReadsItsOwnValues(t *testing.T) {
 	}
 	if n, p := value(t, get(t, svc), "n"), value(t, get(t, svc), "p"); n != "float64 5" || p != "map[string]interface {} map[X:1 Y:2]" {
 		t.Errorf("read back: n = %s, p = %s", n, p)
+	}
+}
+
+// A number is judged by its text: its exponent costs nothing.
+func TestLargeExponentsAreCheap(t *testing.T) {
+	svc, _ := inMemory()
+	numbers := make([]any, 2000)
+	for i := range numbers {
+		numbers[i] = json.Number("1e-999999")
+	}
+	create(t, svc, map[string]any{"numbers": numbers})
+	begin := time.Now()
+	get(t, svc)
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("reading %d numbers took %s", len(numbers), took)
 	}
 }

@@ -163,6 +163,30 @@ func TestUnreadableEventIsRefused(t *testing.T) {
 	}
 }
 
+// ADK's JSON has no bytes that are not UTF-8: in a text they come back as U+FFFD,
+// as from ADK's database service. Columns keep two such names apart, and in the
+// state, which is exact, they are refused.
+func TestTextThatIsNotUTF8(t *testing.T) {
+	svc, core := inMemory()
+	live := create(t, svc, nil)
+	for _, id := range []string{"\xfe", "\xff"} {
+		event := said(id, nil)
+		event.ErrorMessage = "no\xff"
+		mustAppend(t, svc, live, event, event)
+	}
+	if got := get(t, svc).Events(); got.Len() != 2 || got.At(0).ID != "\ufffd" || got.At(0).ErrorMessage != "no\ufffd" {
+		t.Errorf("%d events, the first %+v", got.Len(), got.At(0))
+	}
+	if e := stored(t, core); e[0].ID == e[1].ID {
+		t.Errorf("both IDs are %s", e[0].ID)
+	}
+	for _, delta := range []map[string]any{{"k": "\xff"}, {"\xff": 1}} {
+		if err := svc.AppendEvent(t.Context(), live, said("3", delta)); !errors.Is(err, session.ErrInvalidArgument) {
+			t.Errorf("delta %q: %v, want ErrInvalidArgument", delta, err)
+		}
+	}
+}
+
 // What the caller does to its event after the append is its own affair.
 func TestLiveEventHasItsOwnMaps(t *testing.T) {
 	svc, _ := inMemory()

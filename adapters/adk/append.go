@@ -41,11 +41,10 @@ func (s *service) AppendEvent(ctx context.Context, cur adksession.Session, event
 	err := s.append(ctx, cur, event)
 	if untimed && errors.Is(err, session.ErrIdempotencyMismatch) {
 		// It may be the same event but for the time given to it just now.
-		first, lookup := s.timestamp(ctx, keyOf(cur), event.ID)
-		if lookup != nil {
+		var lookup error
+		if event.Timestamp, lookup = s.timestamp(ctx, keyOf(cur), nameOfADK(event)); lookup != nil {
 			return failed("append event", lookup)
 		}
-		event.Timestamp = first
 		err = s.append(ctx, cur, event)
 	}
 	return failed("append event", err)
@@ -65,16 +64,16 @@ func (s *service) append(ctx context.Context, cur adksession.Session, event *adk
 		return err
 	}
 	req.UID = live.uid
-	return live.append(ctx, s, req, event, stripped)
+	return live.append(ctx, s, req, own{encoded.Payload, stripped, maps.Clone(event.Actions.StateDelta)})
 }
 
-// timestamp returns that of the newest stored event with an ID.
-func (s *service) timestamp(ctx context.Context, key session.Key, id string) (time.Time, error) {
+// timestamp returns that of the stored event of a name, and zero with an error.
+func (s *service) timestamp(ctx context.Context, key session.Key, name eventName) (time.Time, error) {
 	for e, err := range session.AllEvents(ctx, s.svc, session.ListEventsRequest{Key: key, Descending: true}) {
 		if err != nil {
 			return time.Time{}, err
 		}
-		if e.ID != project(id, session.MaxTextBytes) {
+		if nameOf(e) != name {
 			continue
 		}
 		event, err := s.decode(e)
@@ -95,6 +94,8 @@ func withoutTemp(event *adksession.Event) *adksession.Event {
 	actions.StateDelta = maps.Clone(actions.StateDelta)
 	actions.ArtifactDelta = maps.Clone(actions.ArtifactDelta)
 	actions.RequestedToolConfirmations = maps.Clone(actions.RequestedToolConfirmations)
-	maps.DeleteFunc(actions.StateDelta, func(key string, _ any) bool { return strings.HasPrefix(key, session.TempPrefix) })
+	maps.DeleteFunc(actions.StateDelta, func(key string, _ any) bool { return isTemp(key) })
 	return &stripped
 }
+
+func isTemp(key string) bool { return strings.HasPrefix(key, session.TempPrefix) }

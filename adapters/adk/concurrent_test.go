@@ -6,11 +6,13 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	adksession "google.golang.org/adk/v2/session"
 
 	"github.com/hansardlog/hansard/adapters/adk"
 	"github.com/hansardlog/hansard/session"
+	"github.com/hansardlog/hansard/session/inmemory"
 )
 
 const (
@@ -140,8 +142,32 @@ func TestRepeatedAppendWithoutTimestamp(t *testing.T) {
 		if !again.Timestamp.Equal(first.Timestamp) {
 			t.Errorf("timestamp %s, want the first one's %s", again.Timestamp, first.Timestamp)
 		}
+		// Another author's event with that ID is another event.
+		other := said("1", nil)
+		other.Author, other.Timestamp = "other", first.Timestamp.Add(time.Hour)
+		mustAppend(t, svc, live, other)
+		again = said("1", map[string]any{"k": 1})
+		if mustAppend(t, svc, live, again); !again.Timestamp.Equal(first.Timestamp) {
+			t.Errorf("timestamp %s, want the author's %s", again.Timestamp, first.Timestamp)
+		}
 		if err := svc.AppendEvent(t.Context(), live, said("1", map[string]any{"k": 2})); !errors.Is(err, session.ErrIdempotencyMismatch) {
 			t.Errorf("another event with that ID: %v, want ErrIdempotencyMismatch", err)
 		}
 	})
+}
+
+// A timestamp that the event was not stored with does not stay in it: then no
+// retry would be the same.
+func TestRepeatedAppendCannotReadItsTimestamp(t *testing.T) {
+	backend := &faulty{Service: inmemory.New()}
+	svc := adk.New(backend)
+	live := create(t, svc, nil)
+	mustAppend(t, svc, live, said("1", nil))
+	again := said("1", nil)
+	backend.list = errBroken
+	if err := svc.AppendEvent(t.Context(), live, again); !errors.Is(err, errBroken) || !again.Timestamp.IsZero() {
+		t.Errorf("AppendEvent: %v; timestamp %s, want none", err, again.Timestamp)
+	}
+	backend.list = nil
+	mustAppend(t, svc, live, again)
 }

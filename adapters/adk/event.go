@@ -1,6 +1,7 @@
 package adk
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -18,8 +19,21 @@ const Format = "adk-go/v2"
 // unknownAuthor stands for the empty author, which Hansard does not take.
 const unknownAuthor = "unknown"
 
+// eventName is what the log knows an event by: its author and idempotency key.
+type eventName struct{ author, key string }
+
+func nameOf(e *session.Event) eventName { return eventName{e.Author, e.IdempotencyKey} }
+
+// nameOfADK returns the name under which an event is stored. Its ID is the key.
+func nameOfADK(event *adksession.Event) eventName {
+	return eventName{
+		author: project(cmp.Or(event.Author, unknownAuthor), session.MaxTextBytes),
+		key:    project(event.ID, session.MaxTextBytes),
+	}
+}
+
 // encode makes Hansard's event of ADK's: the payload is the whole event in ADK's
-// own JSON, everything else a projection of it. The ID is the idempotency key.
+// own JSON, everything else a projection of it.
 func encode(event *adksession.Event) (*session.Event, error) {
 	payload, err := json.Marshal(event)
 	if err != nil {
@@ -29,15 +43,11 @@ func encode(event *adksession.Event) (*session.Event, error) {
 	if err := unmarshal(payload, new(adksession.Event)); err != nil {
 		return nil, invalid("event", "its JSON cannot be decoded by ADK: "+err.Error())
 	}
-	author := event.Author
-	if author == "" {
-		author = unknownAuthor
-	}
-	id := project(event.ID, session.MaxTextBytes)
+	name := nameOfADK(event)
 	return &session.Event{
-		ID:             id,
-		IdempotencyKey: id,
-		Author:         project(author, session.MaxTextBytes),
+		ID:             name.key,
+		IdempotencyKey: name.key,
+		Author:         name.author,
 		InvocationID:   project(event.InvocationID, session.MaxTextBytes),
 		Branch:         project(event.Branch, session.MaxBranchBytes),
 		Timestamp:      event.Timestamp,

@@ -1,12 +1,7 @@
 package adk
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"fmt"
-	"maps"
-	"strings"
 	"sync"
 	"time"
 
@@ -31,19 +26,17 @@ type liveSession struct {
 	updatedAt time.Time
 	seq       int64 // everything up to it has been applied
 	// own holds what is being appended through this session, so that the run
-	// sees the very values of its program, whoever reads them from the store.
-	own map[ownName]own
+	// sees the very values of its program, whoever reads them from the store. An
+	// append whose outcome is unknown stays in it: it may be in the log.
+	own map[eventName]own
 }
 
-// ownName is what an event is known by before it has a sequence.
-type ownName struct{ author, id string }
-
+// own is an event on its way into the log.
 type own struct {
 	payload json.RawMessage
-	event   *adksession.Event
+	event   *adksession.Event // as it is to be shown
+	delta   map[string]any    // with the temp: keys, which are for the running turn
 }
-
-func nameOf(e *session.Event) ownName { return ownName{e.Author, e.ID} }
 
 var _ adksession.Session = (*liveSession)(nil)
 
@@ -56,7 +49,7 @@ func (s *service) live(found *session.Session) (*liveSession, error) {
 		state:     s.state(found.State),
 		updatedAt: found.UpdatedAt,
 		seq:       found.HeadSeq,
-		own:       map[ownName]own{},
+		own:       map[eventName]own{},
 	}
 	for _, e := range found.Events {
 		event, err := s.decode(e)
@@ -86,93 +79,4 @@ func (l *liveSession) LastUpdateTime() time.Time {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.updatedAt
-}
-
-// append appends req and brings l up to date. The event shown is stripped, of
-// event the temp: keys are kept for the running turn.
-func (l *liveSession) append(ctx context.Context, s *service, req *session.AppendEventRequest, event, stripped *adksession.Event) error {
-	if s.exclusive {
-		select {
-		case l.turn <- struct{}{}:
-			defer func() { <-l.turn }()
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	name := nameOf(req.Event)
-	l.mu.Lock()
-	l.own[name] = own{req.Event.Payload, stripped}
-	if head := l.seq; s.exclusive {
-		req.ExpectedSeq = &head
-	}
-	l.mu.Unlock()
-	resp, err := s.svc.AppendEvent(ctx, req)
-	if err != nil {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.own, name)
-		return err
-	}
-	return l.settle(ctx, s, resp.Event, event)
-}
-
-// settle brings l up to date with an event that was committed through it: what
-// other writers committed before it comes first. It reads that after the commit
-// and holds no lock meanwhile. An error means that l does not show the event
-// although it is stored; appending it again tries again.
-func (l *liveSession) settle(ctx context.Context, s *service, stored *session.Event, event *adksession.Event) error {
-	l.mu.Lock()
-	for key, value := range event.Actions.StateDelta {
-		if strings.HasPrefix(key, session.TempPrefix) {
-			l.state[key] = value
-		}
-	}
-	from := l.seq
-	l.mu.Unlock()
-
-	var events []*session.Event
-	if stored.Seq > from+1 {
-		for e, err := range session.AllEvents(ctx, s.svc, session.ListEventsRequest{
-			Key: l.key, UID: l.uid, AfterSeq: from, BeforeSeq: stored.Seq, Limit: session.MaxPageSize,
-		}) {
-			if err != nil {
-				return fmt.Errorf("stored as event %d, but the events before it were not read: %w", stored.Seq, err)
-			}
-			events = append(events, e)
-		}
-	}
-	events = append(events, stored)
-
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, e := range events {
-		if err := l.apply(s, e); err != nil {
-			return fmt.Errorf("stored as event %d: %w", stored.Seq, err)
-		}
-	}
-	return nil
-}
-
-// apply applies an event if it is the next one: another goroutine may have
-// applied it meanwhile.
-func (l *liveSession) apply(s *service, stored *session.Event) (err error) {
-	mine := l.own[nameOf(stored)]
-	if delete(l.own, nameOf(stored)); stored.Seq != l.seq+1 {
-		return nil
-	}
-	event, delta := mine.event, map[string]any(stored.StateDelta)
-	if event != nil && bytes.Equal(mine.payload, stored.Payload) {
-		delta = event.Actions.StateDelta
-	} else if event, err = s.decode(stored); err != nil {
-		return err
-	} else if len(delta) > 0 {
-		delta = event.Actions.StateDelta // the same, with the numbers as asked for
-	}
-	l.seq, l.updatedAt = stored.Seq, stored.RecordedAt
-	l.events = append(l.events, event)
-	maps.Copy(l.state, delta)
-	for _, key := range stored.StateDelete {
-		delete(l.state, key)
-	}
-	return nil
 }

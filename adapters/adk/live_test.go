@@ -27,7 +27,7 @@ func (f *faulty) AppendEvent(ctx context.Context, req *session.AppendEventReques
 		return nil, f.before
 	}
 	resp, err := f.Service.AppendEvent(ctx, req)
-	if f.after != nil {
+	if f.after != nil && err == nil {
 		return nil, f.after
 	}
 	return resp, err

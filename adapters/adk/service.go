@@ -21,7 +21,8 @@ type Option func(*service)
 //
 // A run is what is appended through one live session, as Create and Get return
 // it and ADK's runner asks for it at the start of a run. Parallel agents of a
-// run share it and do not disturb each other.
+// run share it and do not disturb each other; nor does an event of the run whose
+// answer was lost.
 func WithExclusiveRuns() Option { return func(s *service) { s.exclusive = true } }
 
 // WithNumbers makes every number of the state that is read back a json.Number.
@@ -131,7 +132,7 @@ func keyOf(s adksession.Session) session.Key {
 }
 
 func invalid(field, reason string) error {
-	return failed("", &session.ArgumentError{Field: field, Reason: reason})
+	return &session.ArgumentError{Field: field, Reason: reason}
 }
 
 // failed says during what an error arose; its sentinel stays.
@@ -139,7 +140,7 @@ func failed(op string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case op == "", errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
 	return fmt.Errorf("adk: %s: %w", op, err)

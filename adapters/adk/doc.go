@@ -27,6 +27,7 @@
 // # Clocks and IDs
 //
 // Session IDs, event IDs, event times and creation times come from ADK's package
-// platform and so from the providers in the context. For LastUpdateTime, which
-// is Hansard's own clock, make the backend with WithClock(platform.Now).
+// platform and so from the providers in the context. From the first event on
+// LastUpdateTime is by Hansard's own clock: make the backend with
+// WithClock(platform.Now) to have it from the provider, too.
 package adk

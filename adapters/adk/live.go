@@ -51,6 +51,9 @@ func (s *service) live(found *session.Session) (*liveSession, error) {
 		seq:       found.HeadSeq,
 		own:       map[eventName]own{},
 	}
+	if l.seq == 0 { // the creation was the last update: by ADK's clock
+		l.updatedAt = found.CreatedAt
+	}
 	for _, e := range found.Events {
 		event, err := s.decode(e)
 		if err != nil {

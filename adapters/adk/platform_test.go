@@ -11,6 +11,7 @@ import (
 
 	"github.com/hansardlog/hansard/adapters/adk"
 	"github.com/hansardlog/hansard/session"
+	"github.com/hansardlog/hansard/session/inmemory"
 )
 
 // provided returns a context whose clock stands still and whose IDs count up.
@@ -64,4 +65,27 @@ func TestProvidersOfPlatform(t *testing.T) {
 			t.Errorf("stored event %s of %s, recorded %s", e.ID, e.Timestamp, e.RecordedAt)
 		}
 	})
+}
+
+// A backend has its own clock. Without events the last update is the creation.
+func TestLastUpdateTimeOfANewSession(t *testing.T) {
+	svc := adk.New(inmemory.New())
+	now := time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC)
+	created, err := svc.Create(provided(t.Context(), now), &adksession.CreateRequest{AppName: key.AppName, UserID: key.UserID, SessionID: key.SessionID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := svc.List(t.Context(), &adksession.ListRequest{AppName: key.AppName})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]adksession.Session{"created": created.Session, "read": get(t, svc), "listed": list.Sessions[0]} {
+		if !s.LastUpdateTime().Equal(now) {
+			t.Errorf("%s: last update %s, want %s", name, s.LastUpdateTime(), now)
+		}
+	}
+	mustAppend(t, svc, created.Session, said("1", nil))
+	if got, want := created.Session.LastUpdateTime(), get(t, svc).LastUpdateTime(); !got.After(now) || !got.Equal(want) {
+		t.Errorf("after an event %s, read %s", got, want)
+	}
 }

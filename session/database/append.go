@@ -79,11 +79,14 @@ func (s *Service) append(ctx context.Context, a *request.Append) (o outcome) {
 // session keys, each sorted. Between the lock and the commit it touches only
 // rows of its own by key.
 func (s *Service) appendEvents(tx *gorm.DB, a *request.Append) (stored []*request.Event, replayed bool, err error) {
-	conv, err := s.lock(tx, a.Key, a.UID)
-	if err != nil {
-		return nil, false, err
+	c := conditions{keyed: a.Keyed(), guarded: true}
+	conv, v, err := s.dialect.lockAndTake(tx, s.t, a, c)
+	if err == nil {
+		err = isIncarnation(conv, a.UID)
 	}
-	v, err := s.dialect.decideAndWrite(tx, s.t, conv, a, conditions{keyed: a.Keyed(), guarded: true})
+	if err == nil {
+		v, err = s.dialect.decideAndWrite(tx, s.t, conv, a, c, v)
+	}
 	if err == nil {
 		err = v.refusal(conv, a)
 	}
@@ -126,10 +129,17 @@ func (v verdict) number(a *request.Append) []*request.Event {
 // lock locks the conversation of key if it is the incarnation asked for.
 func (s *Service) lock(tx *gorm.DB, key session.Key, uid string) (model.Conversation, error) {
 	conv, err := s.dialect.lock(tx, s.t, key)
-	if err == nil && uid != "" && conv.UID.String() != uid {
-		err = request.ErrNone
+	if err == nil {
+		err = isIncarnation(conv, uid)
 	}
 	return conv, err
+}
+
+func isIncarnation(conv model.Conversation, uid string) error {
+	if uid != "" && conv.UID.String() != uid {
+		return request.ErrNone
+	}
+	return nil
 }
 
 // firstAnswers returns the stored events that answer events again. Each must be

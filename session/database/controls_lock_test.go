@@ -28,16 +28,16 @@ type unlocked struct {
 	first func(tx *gorm.DB)
 }
 
-func (u unlocked) lock(tx *gorm.DB, t tables, key session.Key) (model.Conversation, error) {
+func (u unlocked) lockAndTake(tx *gorm.DB, t tables, a *request.Append, _ conditions) (model.Conversation, verdict, error) {
 	var conv model.Conversation
 	err := query(tx, t.sql(`SELECT `+conversationColumns+` FROM {conversations} c WHERE c.id = ?`),
-		[]any{u.uuid(request.ConversationID(key))}, func(rows *sql.Rows) error { return scanConversation(rows.Scan, &conv) })
+		[]any{u.uuid(request.ConversationID(a.Key))}, func(rows *sql.Rows) error { return scanConversation(rows.Scan, &conv) })
 	u.meet()
-	return conv, err
+	return conv, verdict{}, err
 }
 
-func (u unlocked) decideAndWrite(tx *gorm.DB, t tables, conv model.Conversation, a *request.Append, c conditions) (verdict, error) {
-	v, err := u.dialect.decideAndWrite(tx, t, conv, a, c)
+func (u unlocked) decideAndWrite(tx *gorm.DB, t tables, conv model.Conversation, a *request.Append, c conditions, v verdict) (verdict, error) {
+	v, err := u.dialect.decideAndWrite(tx, t, conv, a, c, v)
 	u.first(tx)
 	return v, err
 }

@@ -3,6 +3,7 @@ package database
 import (
 	"database/sql"
 
+	"github.com/google/uuid"
 	"gorm.io/gorm"
 
 	"github.com/hansardlog/hansard/internal/check"
@@ -42,6 +43,15 @@ const byKey = `c.id = ? AND c.app_name || '' = ? AND c.user_id || '' = ? AND c.s
 // keyArgs are the parameters of byKey.
 func keyArgs(d dialect, key session.Key) []any {
 	return []any{d.uuid(request.ConversationID(key)), key.AppName, key.UserID, key.SessionID}
+}
+
+// boundUID is a UID as a statement asks for it: what is not one, as it is
+// written, is the nil UUID, which no conversation has.
+func boundUID(uid string) uuid.UUID {
+	if parsed, err := uuid.Parse(uid); err == nil && parsed.String() == uid {
+		return parsed
+	}
+	return uuid.Nil
 }
 
 // queryConversation runs a statement that returns at most one conversation;

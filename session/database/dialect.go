@@ -50,10 +50,14 @@ type dialect interface {
 	// transaction ends; request.ErrNone if there is none.
 	lock(tx *gorm.DB, t tables, key session.Key) (model.Conversation, error)
 
+	// lockAndTake is lock for an append. If what the row itself says decides, it
+	// may take the sequences with the same statement: then the verdict says so.
+	lockAndTake(tx *gorm.DB, t tables, a *request.Append, c conditions) (model.Conversation, verdict, error)
+
 	// decideAndWrite is the middle of an append, under the lock: it counts
 	// replays and strangers and, if nothing stands against the append, takes the
-	// sequences and writes the events and their state changes.
-	decideAndWrite(tx *gorm.DB, t tables, conv model.Conversation, a *request.Append, c conditions) (verdict, error)
+	// sequences, unless v has them, and writes the events and their state changes.
+	decideAndWrite(tx *gorm.DB, t tables, conv model.Conversation, a *request.Append, c conditions, v verdict) (verdict, error)
 
 	// replays calls scan with the stored events whose author and idempotency
 	// key are those of events, in any order; columns are of the alias e.
@@ -72,12 +76,11 @@ type conditions struct {
 	guarded bool // where there are members, every author must be a current one
 }
 
-// verdict is what decideAndWrite found. Nothing was written unless written is
-// true.
+// verdict is what an append came to. Nothing was written unless taken is true.
 type verdict struct {
 	replays   int // how many of the requests are known
 	strangers int // how many of the authors are no current members, some at least
-	written   bool
+	taken     bool
 	first     int64 // the first of the sequences taken
 	updatedAt int64 // the conversation's, raised to the clock
 }

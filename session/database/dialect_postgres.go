@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"gorm.io/gorm"
 
+	"github.com/hansardlog/hansard/internal/request"
 	"github.com/hansardlog/hansard/model"
 	"github.com/hansardlog/hansard/session"
 )
@@ -126,4 +127,9 @@ const lockConversation = `SELECT ` + conversationColumns + ` FROM {conversations
 
 func (p postgres) lock(tx *gorm.DB, t tables, key session.Key) (model.Conversation, error) {
 	return queryConversation(tx, t.sql(lockConversation), keyArgs(p, key)...)
+}
+
+func (p postgres) lockAndTake(tx *gorm.DB, t tables, a *request.Append, _ conditions) (model.Conversation, verdict, error) {
+	conv, err := p.lock(tx, t, a.Key)
+	return conv, verdict{}, err
 }

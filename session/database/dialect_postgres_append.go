@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/uuid"
 	"gorm.io/gorm"
 
 	"github.com/hansardlog/hansard/internal/request"
@@ -42,7 +41,7 @@ func postgresAppend(shape appendShape) string {
 	// A UID asked for that is another finds no conversation.
 	add(`WITH conv AS (SELECT c.id, c.generation, c.app_name, c.kind, ?::bigint AS now, ?::bigint AS count,
 			coalesce(?::bigint, c.next_seq - 1) = c.next_seq - 1 AS fresh
-		FROM {conversations} c WHERE `, byKey, ` AND coalesce(nullif(?::text, ''), c.uid::text) = c.uid::text), keys AS (SELECT * FROM `)
+		FROM {conversations} c WHERE `, byKey, ` AND c.uid = coalesce(?::uuid, c.uid)), keys AS (SELECT * FROM `)
 	if shape.single {
 		add(`(VALUES (?::text, ?::text)) AS k(author, idempotency_key))`)
 	} else {
@@ -108,10 +107,14 @@ func appendStatement(t tables, a *request.Append, c conditions, key []any) (text
 	if a.ExpectedSeq != nil {
 		expected = *a.ExpectedSeq
 	}
+	var uid any
+	if a.UID != "" {
+		uid = boundUID(a.UID).String()
+	}
 	args = make([]any, 0, 32)
 	args = append(args, a.Now, len(a.Events), expected)
 	args = append(args, key...)
-	args = append(args, boundUID(a.UID))
+	args = append(args, uid)
 	args = appendKeys(args, a.Events)
 	args = appendEventRows(args, a.Events)
 
@@ -133,16 +136,7 @@ func appendStatement(t tables, a *request.Append, c conditions, key []any) (text
 	return t.text(shape, func() string { return postgresAppend(shape) }), args
 }
 
-// boundUID is a UID as PostgreSQL takes it: what is not one is another than any.
-func boundUID(uid string) string {
-	if parsed, err := uuid.Parse(uid); uid != "" && (err != nil || parsed.String() != uid) {
-		return uuid.Nil.String()
-	}
-	return uid
-}
-
-func (p postgres) decideAndWrite(tx *gorm.DB, t tables, _ model.Conversation, a *request.Append, c conditions) (verdict, error) {
-	var v verdict
+func (p postgres) decideAndWrite(tx *gorm.DB, t tables, _ model.Conversation, a *request.Append, c conditions, v verdict) (verdict, error) {
 	text, args := appendStatement(t, a, c, keyArgs(p, a.Key))
 	err := query(tx, text, args, func(rows *sql.Rows) error { return v.scan(rows.Scan) })
 	return v, err
@@ -152,7 +146,7 @@ func (p postgres) decideAndWrite(tx *gorm.DB, t tables, _ model.Conversation, a 
 func (v *verdict) scan(scan func(dest ...any) error) error {
 	var first, updatedAt sql.NullInt64
 	err := scan(&v.replays, &v.strangers, &first, &updatedAt)
-	v.written, v.first, v.updatedAt = first.Valid, first.Int64, updatedAt.Int64
+	v.taken, v.first, v.updatedAt = first.Valid, first.Int64, updatedAt.Int64
 	return err
 }
 

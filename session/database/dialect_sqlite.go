@@ -146,14 +146,59 @@ type blob []byte
 
 func (b blob) Value() (driver.Value, error) { return []byte(b), nil }
 
+// conversationReturned is conversationColumns as RETURNING takes them.
+var conversationReturned = strings.ReplaceAll(conversationColumns, "c.", "")
+
 // lock writes first: GORM drops FOR UPDATE for SQLite, which has no row locks.
 func (s sqlite) lock(tx *gorm.DB, t tables, key session.Key) (model.Conversation, error) {
 	return queryConversation(tx, t.sql(`UPDATE {conversations} AS c SET next_seq = next_seq
-		WHERE `+byKey+` RETURNING `+strings.ReplaceAll(conversationColumns, "c.", "")), keyArgs(s, key)...)
+		WHERE `+byKey+` RETURNING `+conversationReturned), keyArgs(s, key)...)
 }
 
-func (s sqlite) decideAndWrite(tx *gorm.DB, t tables, conv model.Conversation, a *request.Append, c conditions) (verdict, error) {
-	var v verdict
+// lockAndTake spares a statement where neither keys nor members nor the head
+// have to be looked at, the common case: a statement is most of the cost here.
+func (s sqlite) lockAndTake(tx *gorm.DB, t tables, a *request.Append, c conditions) (conv model.Conversation, v verdict, err error) {
+	if c.keyed || a.ExpectedSeq != nil {
+		conv, err = s.lock(tx, t, a.Key)
+		return conv, v, err
+	}
+	const free = `kind = 'session' AND uid = coalesce(?, uid)`
+	var uid any
+	if a.UID != "" {
+		uid = s.uuid(boundUID(a.UID))
+	}
+	n := int64(len(a.Events))
+	args := append([]any{uid, n, uid, a.Now}, keyArgs(s, a.Key)...)
+	err = query(tx, t.sql(`UPDATE {conversations} AS c SET next_seq = next_seq + iif(`+free+`, ?, 0),
+			updated_at = iif(`+free+`, max(updated_at, ?), updated_at)
+		WHERE `+byKey+` RETURNING `+free+`, `+conversationReturned), append(args, uid), func(rows *sql.Rows) error {
+		return scanConversation(func(dest ...any) error { return rows.Scan(append([]any{&v.taken}, dest...)...) }, &conv)
+	})
+	switch {
+	case err == nil && conv.NextSeq == 0:
+		err = request.ErrNone
+	case v.taken:
+		conv.NextSeq -= n
+		v.first, v.updatedAt = conv.NextSeq, conv.UpdatedAt
+	}
+	return conv, v, err
+}
+
+func (s sqlite) decideAndWrite(tx *gorm.DB, t tables, conv model.Conversation, a *request.Append, c conditions, v verdict) (verdict, error) {
+	if !v.taken {
+		var err error
+		if v, err = s.decide(tx, t, conv, a, c); err != nil || !v.taken {
+			return v, err
+		}
+	}
+	if err := s.insertEvents(tx, t, conv, v.number(a)); err != nil {
+		return v, err
+	}
+	return v, writeStates(tx, s, t, conv, changesOf(session.Kind(conv.Kind), conv.UserID, a.Events), a.Now)
+}
+
+// decide takes the sequences if nothing stands against the append.
+func (s sqlite) decide(tx *gorm.DB, t tables, conv model.Conversation, a *request.Append, c conditions) (v verdict, err error) {
 	if c.keyed {
 		err := s.replays(tx, t, conv, "1", a.Events, func(*sql.Rows) error { v.replays++; return nil })
 		if err != nil || v.replays > 0 {
@@ -161,26 +206,18 @@ func (s sqlite) decideAndWrite(tx *gorm.DB, t tables, conv model.Conversation, a
 		}
 	}
 	if c.guarded && session.Kind(conv.Kind) != session.KindSession {
-		strangers, err := s.strangers(tx, t, conv, a.Authors())
-		if err != nil || strangers > 0 {
-			v.strangers = strangers
+		v.strangers, err = s.strangers(tx, t, conv, a.Authors())
+		if err != nil || v.strangers > 0 {
 			return v, err
 		}
 	}
 	if a.ExpectedSeq != nil && *a.ExpectedSeq != conv.NextSeq-1 {
 		return v, nil
 	}
-	_, err := queryRow(tx, t.sql(`UPDATE {conversations} AS c SET next_seq = next_seq + ?, updated_at = max(updated_at, ?)
+	v.taken, err = queryRow(tx, t.sql(`UPDATE {conversations} AS c SET next_seq = next_seq + ?, updated_at = max(updated_at, ?)
 		WHERE `+byKey+` RETURNING next_seq, updated_at`), append([]any{len(a.Events), a.Now}, keyArgs(s, a.Key)...), &v.first, &v.updatedAt)
-	if err != nil {
-		return v, err
-	}
-	v.written = true
 	v.first -= int64(len(a.Events))
-	if err := s.insertEvents(tx, t, conv, v.number(a)); err != nil {
-		return v, err
-	}
-	return v, writeStates(tx, s, t, conv, changesOf(session.Kind(conv.Kind), conv.UserID, a.Events), a.Now)
+	return v, err
 }
 
 // strangers is 1 if one of the authors is no current member, and else 0.

@@ -63,8 +63,11 @@ func (s *Service) appendDirect(ctx context.Context, a *request.Append) (o outcom
 			{s.t.numbered(text), args, v.scan},
 		})
 	})
-	if err == nil && (!found || a.UID != "" && conv.UID.String() != a.UID) {
+	if err == nil && !found {
 		err = request.ErrNone
+	}
+	if err == nil {
+		err = isIncarnation(conv, a.UID)
 	}
 	if err == nil {
 		err = v.refusal(conv, a)

@@ -61,8 +61,8 @@ func (s *Service) listEvents(tx *gorm.DB, l *session.ListEventsRequest) (*sessio
 // look returns the conversation of key and what viewer sees of it.
 func (s *Service) look(tx *gorm.DB, key session.Key, uid, viewer string) (model.Conversation, view.View, error) {
 	conv, err := queryConversation(tx, s.t.sql(`SELECT `+conversationColumns+` FROM {conversations} c WHERE `+byKey), keyArgs(s.dialect, key)...)
-	if err == nil && uid != "" && conv.UID.String() != uid {
-		err = request.ErrNone
+	if err == nil {
+		err = isIncarnation(conv, uid)
 	}
 	if err != nil {
 		return conv, view.View{}, err

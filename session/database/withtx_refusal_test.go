@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"gorm.io/gorm"
@@ -40,6 +41,7 @@ func refusals(room, plain session.Key, uid string) []refusal {
 		{"create of what exists", &session.CreateRequest{Key: room, State: session.State{"app:k": "never"}}, "ALREADY_EXISTS"},
 		{"append to nothing", &session.AppendEventRequest{Key: unknown, Event: words("ana", "a")}, "NOT_MEMBER"},
 		{"append to another incarnation", &session.AppendEventRequest{Key: room, UID: uid, Event: words("ana", "a")}, "NOT_MEMBER"},
+		{"append to an incarnation in other letters", &session.AppendEventRequest{Key: plain, UID: strings.ToUpper(uid), Event: words("ana", "a")}, "NOT_MEMBER"},
 		{"append of a stranger", &session.AppendEventRequest{Key: room, Event: &session.Event{
 			Author: "stranger", IdempotencyKey: "k", StateDelta: session.State{"k": "never", "app:k": "never", "user:k": "never"}}}, "NOT_MEMBER"},
 		{"batch with a stranger", &session.AppendEventsRequest{Key: room, Events: []*session.Event{words("ana", "a"), words("stranger", "b")}}, "NOT_MEMBER"},

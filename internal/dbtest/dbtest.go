@@ -25,6 +25,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/hansardlog/hansard/internal/pgserver"
 )
 
 const (
@@ -32,8 +34,10 @@ const (
 	requireVar = "HANSARD_TEST_REQUIRE_POSTGRES"
 )
 
-// errNoPostgres: there is no server to use and none can be started.
-var errNoPostgres = errors.New("no PostgreSQL")
+// settings do not sync to disk.
+var settings = pgserver.Config{Language: "en", Settings: []string{
+	"fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=300", "shared_buffers=128MB",
+}}
 
 // shared is the server of this test binary.
 var shared struct {
@@ -68,7 +72,7 @@ func PostgresServer(t testing.TB) string {
 			shared.dsn = dsn
 			return
 		}
-		shared.dsn, shared.stop, shared.err = start()
+		shared.dsn, shared.stop, shared.err = pgserver.Start(settings)
 	})
 	if shared.err != nil {
 		refuse(t, shared.err, os.Getenv(requireVar) != "")
@@ -81,12 +85,12 @@ func PostgresServer(t testing.TB) string {
 func refuse(t testing.TB, err error, required bool) {
 	t.Helper()
 	switch {
-	case !errors.Is(err, errNoPostgres):
+	case !errors.Is(err, pgserver.ErrNone):
 		t.Fatalf("dbtest: start PostgreSQL: %v", err)
 	case required:
 		t.Fatalf("dbtest: %s is set, but there is %v", requireVar, err)
 	default:
-		t.Skipf("dbtest: %v", err)
+		t.Skipf("dbtest: %v, or set %s to the DSN of a server", err, serverVar)
 	}
 }
 

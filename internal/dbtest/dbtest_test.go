@@ -3,12 +3,13 @@ package dbtest
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/hansardlog/hansard/internal/pgserver"
 )
 
 func TestMain(m *testing.M) { os.Exit(Main(m)) }
@@ -91,16 +92,15 @@ func (s *spy) Fatalf(format string, args ...any) {
 }
 
 func TestWithoutPostgres(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	_, none := findBinaries(nil)
+	t.Parallel()
 	tests := []struct {
 		name            string
 		err             error
 		required        bool
 		skipped, failed string // parts of the message
 	}{
-		{"none", none, false, "set " + serverVar, ""},
-		{"none but required", none, true, "", requireVar},
+		{"none", pgserver.ErrNone, false, "set " + serverVar, ""},
+		{"none but required", pgserver.ErrNone, true, "", requireVar},
 		{"does not start", fmt.Errorf("no space"), false, "", "no space"},
 	}
 	for _, tt := range tests {
@@ -119,39 +119,6 @@ func TestWithoutPostgres(t *testing.T) {
 				t.Errorf("failed with %q, want %q", s.failed, tt.failed)
 			}
 		})
-	}
-}
-
-func TestFindBinaries(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	root := t.TempDir()
-	install := func(dir string, names ...string) string {
-		dir = filepath.Join(root, dir, "bin")
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range names {
-			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o755); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return dir
-	}
-	install("9.6", "initdb", "postgres")
-	newest := install("15", "initdb", "postgres")
-	install("17", "initdb") // no server in it
-	inPath := install("path", "initdb", "postgres")
-	patterns := []string{filepath.Join(root, "*", "bin")}
-
-	if got, err := findBinaries(patterns); err != nil || got != newest {
-		t.Errorf("findBinaries = %q, %v, want %q", got, err, newest)
-	}
-	t.Setenv("PATH", inPath)
-	if runtime.GOOS == "windows" {
-		return // there a file is no program without .exe
-	}
-	if got, err := findBinaries(patterns); err != nil || got != inPath {
-		t.Errorf("findBinaries with PATH = %q, %v, want %q", got, err, inPath)
 	}
 }
 

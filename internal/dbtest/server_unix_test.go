@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hansardlog/hansard/internal/pgserver"
 )
 
 const ownerVar = "HANSARD_DBTEST_OWNER"
@@ -41,7 +43,7 @@ func TestOwner(t *testing.T) {
 
 func TestServerEndsWithItsOwner(t *testing.T) {
 	t.Parallel()
-	if _, err := findBinaries(installations); err != nil {
+	if _, err := pgserver.Find(); err != nil {
 		refuse(t, err, os.Getenv(requireVar) != "" && os.Getenv(serverVar) == "")
 	}
 	tests := []struct {
@@ -105,33 +107,5 @@ func TestServerEndsWithItsOwner(t *testing.T) {
 				time.Sleep(20 * time.Millisecond)
 			}
 		})
-	}
-}
-
-func TestStartTellsWhy(t *testing.T) {
-	t.Parallel()
-	cred, err := credential()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := makeDir(cred)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	for name, text := range map[string]string{"initdb": "echo no locale; exit 1", "postgres": "exit 1"} {
-		if err := os.WriteFile(dir+"/"+name, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	_, stop, err := startFrom(dir)
-	if err == nil || !strings.Contains(err.Error(), "no locale") {
-		t.Errorf("start of a broken server = %v, want what it said", err)
-	}
-	if stop != nil {
-		t.Error("there is something to stop")
 	}
 }

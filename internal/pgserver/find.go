@@ -1,4 +1,4 @@
-package dbtest
+package pgserver
 
 import (
 	"cmp"
@@ -20,9 +20,11 @@ var installations = []string{
 	"/usr/local/opt/postgresql@*/bin",
 }
 
-// findBinaries returns the directory of initdb and postgres: that of PATH, else
-// the newest that matches a pattern, else errNoPostgres.
-func findBinaries(patterns []string) (string, error) {
+// Find returns the directory of initdb and postgres: that of PATH, else the
+// newest installation, else an error matching [ErrNone].
+func Find() (dir string, err error) { return find(installations) }
+
+func find(patterns []string) (string, error) {
 	if initdb, err := exec.LookPath("initdb"); err == nil {
 		if dir := filepath.Dir(initdb); hasServer(dir) {
 			return dir, nil
@@ -38,8 +40,7 @@ func findBinaries(patterns []string) (string, error) {
 	}
 	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return !hasServer(dir) })
 	if len(dirs) == 0 {
-		return "", fmt.Errorf("%w: install it (Debian: apt-get install postgresql) or set %s to the DSN of a server",
-			errNoPostgres, serverVar)
+		return "", fmt.Errorf("%w: install it (Debian: apt-get install postgresql)", ErrNone)
 	}
 	return slices.MaxFunc(dirs, func(a, b string) int { return cmp.Compare(version(a), version(b)) }), nil
 }

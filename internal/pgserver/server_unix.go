@@ -1,6 +1,6 @@
 //go:build unix
 
-package dbtest
+package pgserver
 
 import (
 	"context"
@@ -30,8 +30,8 @@ const (
 // standard input ends, which is when the process that holds the other end does
 // so or dies. It then removes the directory.
 //
-// The locale is that of a language where the server has ICU, else C. A running
-// server takes TERM as "wait for the clients" and INT as "do not"; one that has
+// The locale is that of the language in $3, if any, where the server has ICU,
+// else C. What follows are arguments of the server. A running server takes TERM as "wait for the clients" and INT as "do not"; one that has
 // just been forked ignores INT, as what a shell starts with & does, but dies of
 // TERM. So it gets both.
 const script = `
@@ -39,12 +39,11 @@ init() {
 	rm -rf -- "$dir/data"
 	"$bin/initdb" -D "$dir/data" -U postgres --auth=trust --encoding=UTF8 --locale=C --no-sync "$@"
 }
-bin=$1 dir=$2
+bin=$1 dir=$2 language=$3
+shift 3
 exec 3<&0 </dev/null
-init --locale-provider=icu --icu-locale=en || init || exit
-"$bin/postgres" -D "$dir/data" -k "$dir" -p 5432 -c listen_addresses= \
-	-c fsync=off -c synchronous_commit=off -c full_page_writes=off \
-	-c max_connections=300 -c shared_buffers=128MB 3<&- &
+{ test "$language" && init --locale-provider=icu --icu-locale="$language"; } || init || exit
+"$bin/postgres" -D "$dir/data" -k "$dir" -p 5432 -c listen_addresses= "$@" 3<&- &
 server=$!
 {
 	read -r _ <&3
@@ -59,16 +58,18 @@ cd / && rm -rf -- "$dir"
 exit "$code"
 `
 
-// start makes a cluster and starts a server on it.
-func start() (dsn string, stop func() error, err error) {
-	bin, err := findBinaries(installations)
+// Start makes a cluster and starts a server on it, which ends with stop or with
+// this process, however that ends, and leaves nothing. Where PostgreSQL is not
+// installed the error matches [ErrNone].
+func Start(c Config) (dsn string, stop func() error, err error) {
+	bin, err := Find()
 	if err != nil {
 		return "", nil, err
 	}
-	return startFrom(bin)
+	return startFrom(bin, c)
 }
 
-func startFrom(bin string) (dsn string, stop func() error, err error) {
+func startFrom(bin string, c Config) (dsn string, stop func() error, err error) {
 	cred, err := credential()
 	if err != nil {
 		return "", nil, err
@@ -82,7 +83,11 @@ func startFrom(bin string) (dsn string, stop func() error, err error) {
 		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
 
-	cmd := exec.Command("/bin/sh", "-c", script, "dbtest", bin, dir)
+	args := []string{"-c", script, "pgserver", bin, dir, c.Language}
+	for _, s := range c.Settings {
+		args = append(args, "-c", s)
+	}
+	cmd := exec.Command("/bin/sh", args...)
 	// Neither stream is this process's: go test waits until all holders of
 	// those have closed them.
 	cmd.Stdout, cmd.Stderr = log, log
@@ -202,7 +207,7 @@ func usable(dir string, cred *syscall.Credential) error {
 	if err := os.Chown(dir, int(cred.Uid), int(cred.Gid)); err != nil {
 		return err
 	}
-	probe := exec.Command("/bin/sh", "-c", `test -x "$1" -a -w "$1"`, "dbtest", dir)
+	probe := exec.Command("/bin/sh", "-c", `test -x "$1" -a -w "$1"`, "pgserver", dir)
 	probe.Dir = "/"
 	probe.SysProcAttr = &syscall.SysProcAttr{Credential: cred}
 	if err := probe.Run(); err != nil {

@@ -8,7 +8,7 @@ SHORT      = -short
 FUZZ_TIME  = 10s
 BENCH_TIME = 1s
 
-.PHONY: test full lint examples pure fuzz bench
+.PHONY: test full lint examples pure fuzz bench bench-table
 
 test:
 	go test -race -short -shuffle=on -count=1 $(TEST_FLAGS) ./...
@@ -49,3 +49,8 @@ fuzz:
 
 bench:
 	go test -run='^$$' -bench=. -benchmem -benchtime=$(BENCH_TIME) ./...
+
+# Hansard beside ADK-Go and a floor written by hand, as one table: 20 minutes.
+# BENCH_FLAGS=-quick sees that it works; see bench/README.md.
+bench-table:
+	go -C bench run . $(BENCH_FLAGS)

@@ -14,15 +14,20 @@ import (
 
 // openHansard opens Hansard on a pool that the dialector has.
 func openHansard(ctx context.Context, d gorm.Dialector, opts ...database.Option) (hansard, error) {
+	_, svc, err := openService(ctx, d, opts...)
+	return hansard{svc}, err
+}
+
+func openService(ctx context.Context, d gorm.Dialector, opts ...database.Option) (*gorm.DB, *database.Service, error) {
 	db, err := gorm.Open(d, &gorm.Config{Logger: logger.Discard, SkipDefaultTransaction: true})
 	if err != nil {
-		return hansard{}, err
+		return nil, nil, err
 	}
 	svc, err := database.New(db, opts...)
 	if err != nil {
-		return hansard{}, err
+		return nil, nil, err
 	}
-	return hansard{svc}, svc.Migrate(ctx)
+	return db, svc, svc.Migrate(ctx)
 }
 
 // openADK opens ADK-Go's service on a pool that the dialector has.

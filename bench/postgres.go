@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"net"
 
 	"github.com/jackc/pgx/v5"
@@ -37,7 +38,8 @@ type postgresDB struct {
 }
 
 func openPostgres(ctx context.Context, pool int) (_ *postgresDB, err error) {
-	dsn, stop, err := pgserver.Start(pgserver.Config{})
+	connections := max(100, 4*pool+30) // 100 is how it comes
+	dsn, stop, err := pgserver.Start(pgserver.Config{Settings: []string{fmt.Sprintf("max_connections=%d", connections)}})
 	if err != nil {
 		return nil, err
 	}

@@ -89,11 +89,11 @@ func (j *scanner) scalar(c byte) bool {
 	case '"':
 		return j.text()
 	case 't':
-		return j.literal("rue")
+		return j.literal("true")
 	case 'f':
-		return j.literal("alse")
+		return j.literal("false")
 	case 'n':
-		return j.literal("ull")
+		return j.literal("null")
 	}
 	return j.number(c)
 }
@@ -161,9 +161,10 @@ func (j *scanner) escape() bool {
 	return false
 }
 
-func (j *scanner) literal(rest string) bool {
-	end := j.pos + len(rest)
-	if end > len(j.data) || string(j.data[j.pos:end]) != rest {
+// literal reads the rest of a word.
+func (j *scanner) literal(word string) bool {
+	begin, end := j.pos-1, j.pos-1+len(word)
+	if end > len(j.data) || string(j.data[begin:end]) != word {
 		return false
 	}
 	j.pos = end

@@ -40,8 +40,10 @@ func WithPageSize(sessions, events int) ImportOption {
 // timestamps with their zones, and by the bytes of the ID where timestamps are
 // equal, which the report counts as ties. The payload is the event as [New]
 // would have stored it, its state delta included, but the delta is not applied
-// again: Event.StateDelta is nil. Keys with app: or user: come from their own
-// tables, once, and only those that dst does not have.
+// again: Event.StateDelta is nil. An event of the zero time, which Hansard takes
+// for none, keeps it in the payload; its Timestamp is that of the import. Keys
+// with app: or user: come from their own tables, once, and only those that dst
+// does not have.
 //
 // Import may be repeated, above all after an interruption. A session that is
 // whole in dst is skipped after a look at its last imported event, whatever was

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	adksession "google.golang.org/adk/v2/session"
 
@@ -19,14 +18,14 @@ import (
 // eventRow is a row of ADK's table events. What is NULL or not there is empty.
 type eventRow struct {
 	id, invocationID, author, branch, isolationScope, errorCode, errorMessage sql.NullString
-	timestamp                                                                 any
+	moment                                                                    any
 	partial, turnComplete, interrupted                                        sql.NullBool
 
 	actions, longRunningToolIDs, routes, output, nodeInfo, requestedInput, content,
 	groundingMetadata, customMetadata, usageMetadata, citationMetadata []byte // JSON
 }
 
-// columns returns where to scan each column.
+// columns returns where to scan each column but timestamp.
 func (r *eventRow) columns() map[string]any {
 	return map[string]any{
 		"id":                         &r.id,
@@ -36,7 +35,6 @@ func (r *eventRow) columns() map[string]any {
 		"isolation_scope":            &r.isolationScope,
 		"error_code":                 &r.errorCode,
 		"error_message":              &r.errorMessage,
-		"timestamp":                  &r.timestamp,
 		"partial":                    &r.partial,
 		"turn_complete":              &r.turnComplete,
 		"interrupted":                &r.interrupted,
@@ -72,7 +70,7 @@ func (r *eventRow) size() int {
 // no type keep all their digits and the time is in UTC: a repeated import in
 // another time zone makes the same payload.
 func (r *eventRow) adk() (*adksession.Event, error) {
-	timestamp, ok := r.timestamp.(time.Time)
+	timestamp, ok := instant(r.moment)
 	if !ok {
 		return nil, fmt.Errorf("%w: column timestamp: not a time", ErrUnreadable)
 	}
@@ -82,7 +80,7 @@ func (r *eventRow) adk() (*adksession.Event, error) {
 		Author:         r.author.String,
 		Branch:         r.branch.String,
 		IsolationScope: r.isolationScope.String,
-		Timestamp:      timestamp.UTC(),
+		Timestamp:      timestamp,
 	}
 	e.ErrorCode, e.ErrorMessage = r.errorCode.String, r.errorMessage.String
 	e.Partial, e.TurnComplete, e.Interrupted = r.partial.Bool, r.turnComplete.Bool, r.interrupted.Bool

@@ -81,14 +81,13 @@ func (l *logReader) next(ctx context.Context, s *sourceSession, limit int) ([]*e
 // fetch reads the next references, none of a session before the one at place.
 func (l *logReader) fetch(ctx context.Context, place int) error {
 	from, to := l.page[max(place, l.place)].key, l.page[len(l.page)-1].key
-	args, condition := withinArgs(from, to), ""
+	args, condition := momentsArgs(from, to), ""
 	if l.place >= place {
 		condition = ` AND (app_name, user_id, session_id, moment, {id}) > (?, ?, ?, ?, ?)`
 		args = append(args, l.cursor...)
 	}
 	l.place = max(place, l.place)
-	statement := `SELECT app_name, user_id, session_id, id, moment
-		FROM (SELECT app_name, user_id, session_id, id, {moment} AS moment FROM events WHERE ` + within + `) r
+	statement := moments + `SELECT app_name, user_id, session_id, id, moment FROM r
 		WHERE moment IS NOT NULL` + condition + `
 		ORDER BY app_name, user_id, session_id, moment, {id} LIMIT ?`
 	read := 0
@@ -118,8 +117,8 @@ func (s *source) events(ctx context.Context, key session.Key, refs []ref) ([]*ev
 	for i, r := range refs {
 		ids[i] = r.id
 	}
-	statement := `SELECT ` + strings.Join(s.columns, ", ") + ` FROM events
-		WHERE app_name = ? AND user_id = ? AND session_id = ? AND id IN ? ORDER BY {moment}, {id}`
+	statement := `SELECT ` + strings.Join(s.columns, ", ") + `, {moment} AS moment FROM events
+		WHERE app_name = ? AND user_id = ? AND session_id = ? AND id IN ? ORDER BY moment, {id}`
 	var events []*eventRow
 	size := 0
 	err := s.query(ctx, "events", s.fill(statement), []any{key.AppName, key.UserID, key.SessionID, ids}, func(rows *sql.Rows) error {
@@ -132,7 +131,7 @@ func (s *source) events(ctx context.Context, key session.Key, refs []ref) ([]*ev
 		for i, name := range s.columns {
 			dest[i] = columns[name]
 		}
-		if err := rows.Scan(dest...); err != nil {
+		if err := rows.Scan(append(dest, &row.moment)...); err != nil {
 			return fmt.Errorf("%w: %w", ErrUnreadable, err)
 		}
 		events = append(events, row)

@@ -2,6 +2,7 @@ package adk_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -80,6 +81,45 @@ func TestImportOrder(t *testing.T) {
 		}
 		sameEvents(t, src, dst, keyOf("s"))
 	})
+}
+
+// What a driver of SQLite cannot parse as a time is either read or refused.
+func TestImportReadsTimesOfSQLite(t *testing.T) {
+	t.Parallel()
+	src := newSource(t, "sqlite")
+	want := time.Date(2025, 3, 4, 5, 6, 7, 0, time.UTC)
+	read := map[string]time.Time{
+		"2025-03-04 05:06:07":                  want,
+		"2025-03-04T05:06:07z":                 want,
+		"2025-03-04T05:06:07.5Z":               want.Add(500 * time.Millisecond),
+		"2025-03-04 06:06:07.000001 +01:00":    want.Add(time.Microsecond),
+		"2025-03-04 04:36:07.123456789-00:30":  want.Add(123456 * time.Microsecond),
+		"1969-12-31 23:59:59.999999+00:00":     time.UnixMicro(-1),
+		"9999-12-31 23:59:59.9999999999+00:00": time.Date(9999, 12, 31, 23, 59, 59, 999999000, time.UTC),
+	}
+	refused := []string{"now", "05:06:07", "2460738.7", "2025-03-04 05:06:07 +0000 UTC", "2025-13-04 05:06:07", "2025-03-04", ""}
+	conflicts := map[string]conflict{}
+	for _, text := range slices.Concat(slices.Collect(maps.Keys(read)), refused) {
+		id := fmt.Sprintf("%q", text)
+		src.write(t, keyOf(id), nil, timed(id, at(1), nil))
+		src.exec(t, `UPDATE events SET timestamp = ? WHERE id = ?`, text, id)
+		if _, ok := read[text]; !ok {
+			conflicts[id] = conflict{adk.ErrUnreadable, "timestamp and id of 1 events: not a time", 0}
+			continue
+		}
+		src.exec(t, `UPDATE sessions SET create_time = ? WHERE id = ?`, text, id)
+	}
+	dst := memory()
+	wantConflicts(t, src, dst, conflicts)
+	for text, at := range read {
+		resp, err := dst.Get(t.Context(), &session.GetRequest{Key: keyOf(fmt.Sprintf("%q", text))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := resp.Session; !s.CreatedAt.Equal(at) || !s.Events[0].Timestamp.Equal(at) {
+			t.Errorf("%q: created %v, event %v, want %v", text, s.CreatedAt, s.Events[0].Timestamp, at)
+		}
+	}
 }
 
 // IDs of equal timestamps are compared by their bytes, whatever language the

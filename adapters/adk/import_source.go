@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -31,35 +30,22 @@ type source struct {
 	db  *gorm.DB
 	app string // only this app, if not empty
 
-	moment  string // when an event happened, as a value that sorts; NULL if it is no time
-	created string // create_time, NULL if the driver could not scan it
+	moment  string // the moment of an event; NULL if its timestamp is none, or its ID is no text
+	created string // the moment of a session's creation, NULL if there is none
 	byID    string // the ID of an event in the order of its bytes
 	columns []string
 }
-
-// An instant of SQLite is text with a zone, so that of two texts the greater may
-// be the earlier. This makes of it seconds since the year 0 and nanoseconds,
-// both with leading zeros. Its own functions know milliseconds only; they get
-// the text without the fraction.
-const (
-	sqliteZone     = `CASE WHEN length(timestamp) > 20 AND substr(timestamp, -6, 1) IN ('+', '-') THEN substr(timestamp, -6) ELSE '' END`
-	sqliteSeconds  = `strftime('%s', substr(timestamp, 1, 19) || ` + sqliteZone + `)`
-	sqliteFraction = `rtrim(substr(timestamp, 20, length(timestamp) - 19 - length(` + sqliteZone + `)), 'Z')`
-	sqliteMoment   = `CASE WHEN typeof(timestamp) = 'text' AND strftime('%s', timestamp) + ` + sqliteSeconds + ` IS NOT NULL
-		THEN printf('%012d', ` + sqliteSeconds + ` + 62167219200) ||
-			substr(` + sqliteFraction + ` || substr('.000000000', length(` + sqliteFraction + `) + 1), 1, 10) END`
-)
 
 // open makes s read from db.
 func (s *source) open(ctx context.Context, db *gorm.DB) error {
 	s.db = db.Session(&gorm.Session{NewDB: true})
 	switch name := db.Name(); name {
 	case "postgres":
-		s.moment = `CASE WHEN isfinite(timestamp) THEN timestamp END`
-		s.created = `CASE WHEN isfinite(create_time) THEN create_time END`
+		s.moment, s.created = postgresMoment("timestamp"), postgresMoment("create_time")
 		s.byID = `id COLLATE "C"`
 	case "sqlite":
-		s.moment, s.created, s.byID = sqliteMoment, "create_time", "id"
+		s.moment = `CASE WHEN typeof(id) = 'text' THEN ` + sqliteMoment("timestamp") + ` END`
+		s.created, s.byID = sqliteMoment("create_time"), "id"
 	default:
 		return invalid("src", fmt.Sprintf("a %s database; postgres and sqlite are supported", name))
 	}
@@ -174,57 +160,14 @@ func (s *source) sessions(ctx context.Context, after session.Key, first bool, li
 			return errEnough
 		}
 		var row sourceSession
-		var created any // SQLite keeps what it was given
+		var created any
 		if err := rows.Scan(&row.key.AppName, &row.key.UserID, &row.key.SessionID, &row.state, &created); err != nil {
 			return err
 		}
-		row.created, _ = created.(time.Time)
+		row.created, _ = instant(created)
 		page = append(page, row)
 		size += len(row.state)
 		return nil
 	})
 	return page, len(page) == limit || size > pageBytes, err
-}
-
-// within is the condition for the events of the sessions from one key to
-// another, in the order of the database.
-const within = `(app_name, user_id, session_id) >= (?, ?, ?) AND (app_name, user_id, session_id) <= (?, ?, ?)`
-
-func withinArgs(from, to session.Key) []any {
-	return []any{from.AppName, from.UserID, from.SessionID, to.AppName, to.UserID, to.SessionID}
-}
-
-// survey counts the events of a page of sessions. It is one scan for all of
-// them: ADK has no index by session.
-func (s *source) survey(ctx context.Context, page []sourceSession) error {
-	byKey := make(map[session.Key]*sourceSession, len(page))
-	for i := range page {
-		byKey[page[i].key] = &page[i]
-	}
-	const partition = `OVER (PARTITION BY app_name, user_id, session_id ORDER BY `
-	statement := `SELECT app_name, user_id, session_id, count(*), count(moment), sum(tie),
-			max(CASE WHEN newest = 1 THEN id END), max(CASE WHEN tie = 1 THEN id END)
-		FROM (SELECT app_name, user_id, session_id, id, moment,
-				row_number() ` + partition + `moment DESC, {id} DESC) AS newest,
-				CASE WHEN moment = lag(moment) ` + partition + `moment, {id}) THEN 1 ELSE 0 END AS tie
-			FROM (SELECT app_name, user_id, session_id, id, {moment} AS moment FROM events WHERE ` + within + `) r) e
-		GROUP BY app_name, user_id, session_id`
-	return s.query(ctx, "events", s.fill(statement), withinArgs(page[0].key, page[len(page)-1].key), func(rows *sql.Rows) error {
-		var found sourceSession
-		var last, tie sql.NullString
-		err := rows.Scan(&found.key.AppName, &found.key.UserID, &found.key.SessionID,
-			&found.events, &found.timed, &found.ties, &last, &tie)
-		if err != nil {
-			return err
-		}
-		if row := byKey[found.key]; row != nil {
-			row.events, row.timed, row.ties, row.lastID, row.tieID = found.events, found.timed, found.ties, last.String, tie.String
-		}
-		return nil
-	})
-}
-
-// fill replaces what differs between databases.
-func (s *source) fill(statement string) string {
-	return strings.NewReplacer("{moment}", s.moment, "{id}", s.byID).Replace(statement)
 }

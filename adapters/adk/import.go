@@ -22,7 +22,7 @@ func WithProgress(report func(Progress)) ImportOption {
 // WithAppName imports the sessions and the state of one app only.
 func WithAppName(name string) ImportOption { return func(im *importer) { im.src.app = name } }
 
-// WithPageSize sets how many sessions are read at a time (default 500) and how
+// WithPageSize sets how many sessions are read at a time (default 5,000) and how
 // many events are read and appended at a time, in one transaction (default 500,
 // at most session.MaxBatchEvents). Both pages end earlier at 8 MiB.
 func WithPageSize(sessions, events int) ImportOption {
@@ -62,7 +62,7 @@ func WithPageSize(sessions, events int) ImportOption {
 // a session that changes while it is copied is a conflict of the next import,
 // and a shared key that dst gets in the moment it is looked for is overwritten.
 func Import(ctx context.Context, src *gorm.DB, dst session.Service, opts ...ImportOption) (Report, error) {
-	im := &importer{dst: dst, sessionPage: 500, eventPage: 500, report: func(Progress) {}}
+	im := &importer{dst: dst, sessionPage: 5000, eventPage: 500, report: func(Progress) {}}
 	for _, opt := range opts {
 		opt(im)
 	}

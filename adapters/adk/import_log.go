@@ -11,7 +11,7 @@ import (
 )
 
 // refPage is how many references to events are read at a time.
-const refPage = 10_000
+const refPage = 20_000
 
 // ref says which event stands at a place of its log. ADK's tables
 // have an index by the ID of events but none by session, so a log is read in two

@@ -12,7 +12,7 @@ import (
 func TestImportLongLogs(t *testing.T) {
 	t.Parallel()
 	onSources(t, func(t *testing.T, src *sourceDB) {
-		const long, orphans, some = 10_100, 10_200, 300
+		const long, orphans, some = 20_100, 20_200, 300
 		for _, id := range []string{"a long", "b gone", "c short", "d some", "e short"} {
 			src.write(t, keyOf(id), nil, timed(" first", at(-1), nil))
 		}

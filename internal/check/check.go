@@ -115,7 +115,7 @@ func JSON(field string, data []byte, maxBytes int) error {
 	if !utf8.Valid(data) {
 		return Invalid(field, "not valid UTF-8")
 	}
-	if !validJSON(data) {
+	if !ValidJSON(data) {
 		return Invalid(field, "not valid JSON, or nested deeper than encoding/json reads")
 	}
 	return nil

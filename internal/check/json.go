@@ -5,10 +5,10 @@ import "encoding/binary"
 // maxJSONDepth is how deep values may be nested, as in encoding/json.
 const maxJSONDepth = 10_000
 
-// validJSON reports what json.Valid reports. Every payload passes it, and most
+// ValidJSON reports what json.Valid reports. Every payload passes it, and most
 // of a payload is text: this one is several times as fast, because within a
 // string it only looks for the end, and it has no depth to recurse into.
-func validJSON(data []byte) bool {
+func ValidJSON(data []byte) bool {
 	j := scanner{data: data}
 	var open []byte // what closes each open object and array
 	for {

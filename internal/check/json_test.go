@@ -30,7 +30,7 @@ func jsonCases() []string {
 
 func TestValidJSON(t *testing.T) {
 	for _, text := range jsonCases() {
-		if got, want := validJSON([]byte(text)), json.Valid([]byte(text)); got != want {
+		if got, want := ValidJSON([]byte(text)), json.Valid([]byte(text)); got != want {
 			t.Errorf("%.60q is %v, encoding/json says %v", text, got, want)
 		}
 	}
@@ -43,7 +43,7 @@ func FuzzValidJSON(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if got, want := validJSON(data), json.Valid(data); got != want {
+		if got, want := ValidJSON(data), json.Valid(data); got != want {
 			t.Errorf("%q is %v, encoding/json says %v", data, got, want)
 		}
 	})
@@ -51,7 +51,7 @@ func FuzzValidJSON(f *testing.F) {
 
 func BenchmarkValidJSON(b *testing.B) {
 	data := []byte(`{"role":"user","parts":[{"text":"` + strings.Repeat("some words, ", 80) + `"},{"n":[1,2.5,null,true]}]}`)
-	for name, valid := range map[string]func([]byte) bool{"own": validJSON, "encoding": json.Valid} {
+	for name, valid := range map[string]func([]byte) bool{"own": ValidJSON, "encoding": json.Valid} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(data)))
 			for b.Loop() {

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/hansardlog/hansard/internal/check"
 )
 
 var (
@@ -49,6 +51,31 @@ func decodeExact(data []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	return dec.Decode(v)
+}
+
+// decodeValue is decodeExact for one value. Most values are a word or a number,
+// for which a decoder would cost more than all else of a read.
+func decodeValue(data []byte) (v any, err error) {
+	if plain(data) {
+		switch data[0] {
+		case '"':
+			return string(data[1 : len(data)-1]), nil
+		case 't', 'f':
+			return data[0] == 't', nil
+		case 'n':
+			return nil, nil
+		}
+		return json.Number(data), nil
+	}
+	return v, decodeExact(data, &v)
+}
+
+// plain reports whether data is a value that stands for itself: no object or
+// array, no space around it, no escape in it.
+func plain(data []byte) bool {
+	n := len(data)
+	return n > 0 && data[0] > ' ' && data[0] != '{' && data[0] != '[' && data[n-1] > ' ' &&
+		bytes.IndexByte(data, '\\') < 0 && utf8.Valid(data) && check.ValidJSON(data)
 }
 
 // encodePlain encodes what decodeExact returned, which cannot fail.

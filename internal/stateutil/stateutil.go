@@ -234,8 +234,8 @@ func Decode(values Values) (session.State, error) {
 		if data == nil {
 			continue
 		}
-		var value any
-		if err := decodeExact(data, &value); err != nil {
+		value, err := decodeValue(data)
+		if err != nil {
 			return nil, fmt.Errorf("decode state key %q: %w", key, err)
 		}
 		state[key] = value

@@ -171,3 +171,21 @@ func TestEncodeDeletes(t *testing.T) {
 		}
 	}
 }
+
+// A value decoded by itself is what a decoder makes of it.
+func FuzzDecodeValue(f *testing.F) {
+	for _, text := range []string{
+		"", " ", "null", "true", "false", "1", "-1.50e+7", "9007199254740993", `""`, `"a"`, `"a\n"`, `"\u00e4"`, `"ä"`, "\"\xff\"", "\"\t\"",
+		" 1", "1 ", `"a" `, `"a"b"`, "tru", "01", "nullx", `{"a":1}`, "[1]", "[", `"a`, "1 2", "\"", "-",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var want any
+		wantErr := decodeExact(data, &want)
+		got, err := decodeValue(data)
+		if (err == nil) != (wantErr == nil) || err == nil && !reflect.DeepEqual(got, want) {
+			t.Errorf("%q is %#v, %v; a decoder says %#v, %v", data, got, err, want, wantErr)
+		}
+	})
+}

@@ -71,3 +71,33 @@ func BenchmarkGetRecent(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkList reads all of 2,000 sessions with their state, in pages of 1,000.
+func BenchmarkList(b *testing.B) {
+	for _, on := range backends() {
+		b.Run(on.name, func(b *testing.B) {
+			svc := open(b, on)
+			for i := range 2000 {
+				key := session.Key{AppName: "bench", UserID: fmt.Sprint(i % 20), SessionID: fmt.Sprint(i)}
+				state := session.State{"mood": "good", "turn": i, "user:plan": "free", "app:version": 3}
+				if _, err := svc.Create(b.Context(), &session.CreateRequest{Key: key, State: state}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			req := session.ListRequest{AppName: "bench", PageSize: session.MaxPageSize, WithState: true}
+			b.ReportAllocs()
+			for b.Loop() {
+				n := 0
+				for _, err := range session.AllSessions(b.Context(), svc, req) {
+					if err != nil {
+						b.Fatal(err)
+					}
+					n++
+				}
+				if n != 2000 {
+					b.Fatalf("%d sessions", n)
+				}
+			}
+		})
+	}
+}

@@ -66,6 +66,11 @@ type dialect interface {
 	// insertEvents writes the events with their sequences.
 	insertEvents(tx *gorm.DB, t tables, conv model.Conversation, events []*request.Event) error
 
+	// userStates and sessionStates call scan with the place of a user or a
+	// conversation in the list, from 0, and the name and value of a state key.
+	userStates(tx *gorm.DB, t tables, app string, users []string, scan func(*sql.Rows) error) error
+	sessionStates(tx *gorm.DB, t tables, convs []model.Conversation, scan func(*sql.Rows) error) error
+
 	// upsertState writes the rows in their order, which is the order of locks.
 	upsertState(tx *gorm.DB, t tables, scope stateScope, rows []stateRow, now int64) error
 }

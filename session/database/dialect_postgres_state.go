@@ -1,11 +1,14 @@
 package database
 
 import (
+	"database/sql"
+	"strconv"
 	"strings"
 
 	"gorm.io/gorm"
 
 	"github.com/hansardlog/hansard/internal/request"
+	"github.com/hansardlog/hansard/model"
 )
 
 // upsertState is one statement for sets and removals: an upsert followed by a
@@ -35,6 +38,23 @@ func upsert(table, columns, selected, now, from string) string {
 		SELECT ` + selected + `, r.name, r.value, ` + now + `, 1 FROM ` + from + ` ORDER BY r.place
 		ON CONFLICT (` + columns + `, name) DO UPDATE
 			SET value = excluded.value, updated_at = excluded.updated_at, version = s.version + 1`
+}
+
+// userStates: LATERAL with OFFSET looks each user up by the primary key.
+func (postgres) userStates(tx *gorm.DB, t tables, app string, users []string, scan func(*sql.Rows) error) error {
+	return query(tx, t.sql(`SELECT k.place - 1, s.name, s.value FROM unnest(?::text[]) WITH ORDINALITY AS k(user_id, place)
+		CROSS JOIN LATERAL (SELECT name, value FROM {user_states} WHERE app_name = ? AND user_id = k.user_id AND value IS NOT NULL OFFSET 0) s`),
+		[]any{textArray(users, self), app}, scan)
+}
+
+func (postgres) sessionStates(tx *gorm.DB, t tables, convs []model.Conversation, scan func(*sql.Rows) error) error {
+	return query(tx, t.sql(`SELECT k.place - 1, s.name, s.value FROM unnest(?::uuid[], ?::bigint[]) WITH ORDINALITY AS k(id, generation, place)
+		CROSS JOIN LATERAL (SELECT name, value FROM {session_states}
+			WHERE conversation_id = k.id AND generation = k.generation AND value IS NOT NULL OFFSET 0) s`),
+		[]any{
+			textArray(convs, func(c model.Conversation) *string { return self(c.ID.String()) }),
+			textArray(convs, func(c model.Conversation) *string { return self(strconv.FormatInt(c.Generation, 10)) }),
+		}, scan)
 }
 
 func owners(rows []stateRow) string {

@@ -279,6 +279,41 @@ func (s sqlite) insertEvents(tx *gorm.DB, t tables, conv model.Conversation, eve
 	return nil
 }
 
+func (sqlite) userStates(tx *gorm.DB, t tables, app string, users []string, scan func(*sql.Rows) error) error {
+	return eachListed(len(users), 2, func(i int, args []any) []any { return append(args, i, users[i]) }, func(rows string, args []any) error {
+		return query(tx, t.replacer.Replace(`WITH k(place, user_id) AS (VALUES `+rows+`)
+			SELECT k.place, s.name, s.value FROM k CROSS JOIN {user_states} s
+			WHERE s.app_name = ? AND s.user_id = k.user_id AND s.value IS NOT NULL`), append(args, app), scan)
+	})
+}
+
+func (s sqlite) sessionStates(tx *gorm.DB, t tables, convs []model.Conversation, scan func(*sql.Rows) error) error {
+	return eachListed(len(convs), 3, func(i int, args []any) []any {
+		return append(args, i, s.uuid(convs[i].ID), convs[i].Generation)
+	}, func(rows string, args []any) error {
+		return query(tx, t.replacer.Replace(`WITH k(place, id, generation) AS (VALUES `+rows+`)
+			SELECT k.place, s.name, s.value FROM k CROSS JOIN {session_states} s
+			WHERE s.conversation_id = k.id AND s.generation = k.generation AND s.value IS NOT NULL`), args, scan)
+	})
+}
+
+// eachListed calls run with rows of placeholders for parts of a list, and what
+// add appends for each place.
+func eachListed(n, columns int, add func(i int, args []any) []any, run func(rows string, args []any) error) error {
+	for from := 0; from < n; {
+		to := min(n, from+(maxParameters-1)/columns)
+		args := make([]any, 0, (to-from)*columns+1)
+		for i := from; i < to; i++ {
+			args = add(i, args)
+		}
+		if err := run(placeholders(to-from, row(columns)), args); err != nil {
+			return err
+		}
+		from = to
+	}
+	return nil
+}
+
 func (sqlite) upsertState(tx *gorm.DB, t tables, scope stateScope, rows []stateRow, now int64) error {
 	columns, fixed := "", []any{}
 	for _, c := range scope.columns {

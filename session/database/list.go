@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/google/uuid"
 	"gorm.io/gorm"
 
 	"github.com/hansardlog/hansard/internal/request"
@@ -108,13 +107,12 @@ func (s *Service) readPage(tx *gorm.DB, l *request.List) ([]model.Conversation, 
 // readStates returns the state of each conversation of a page: one query for
 // each scope.
 func (s *Service) readStates(tx *gorm.DB, l *request.List, page []model.Conversation) ([]session.State, error) {
-	ids := make([]any, 0, len(page)+1)
-	owners := []any{l.AppName}
-	seen := map[string]bool{}
+	var owners []string
+	place := map[string]int{} // of each in owners
 	for _, conv := range page {
-		ids = append(ids, s.dialect.uuid(conv.ID))
-		if owner := l.StateOwner(conv.UserID); !seen[owner] {
-			seen[owner] = true
+		owner := l.StateOwner(conv.UserID)
+		if _, seen := place[owner]; !seen {
+			place[owner] = len(owners)
 			owners = append(owners, owner)
 		}
 	}
@@ -122,27 +120,18 @@ func (s *Service) readStates(tx *gorm.DB, l *request.List, page []model.Conversa
 	if err != nil {
 		return nil, err
 	}
-	users := map[string]stateutil.Values{}
-	err = query(tx, s.t.replacer.Replace(`SELECT user_id, name, value FROM {user_states}
-		WHERE app_name = ? AND user_id IN `+row(len(owners)-1)+` AND value IS NOT NULL`), owners, func(rows *sql.Rows) error {
-		return scanValue(rows, users)
-	})
-	if err != nil {
+	users := make([]stateutil.Values, len(owners))
+	if err := s.dialect.userStates(tx, s.t, l.AppName, owners, scanInto(users)); err != nil {
 		return nil, err
 	}
-	sessions := map[uuid.UUID]stateutil.Values{}
-	err = query(tx, s.t.replacer.Replace(`SELECT c.id, s.name, s.value FROM {conversations} c
-		JOIN {session_states} s ON s.conversation_id = c.id AND s.generation = c.generation
-		WHERE c.id IN `+row(len(ids))+` AND c.app_name || '' = ? AND s.value IS NOT NULL`), append(ids, l.AppName), func(rows *sql.Rows) error {
-		return scanValue(rows, sessions)
-	})
-	if err != nil {
+	sessions := make([]stateutil.Values, len(page))
+	if err := s.dialect.sessionStates(tx, s.t, page, scanInto(sessions)); err != nil {
 		return nil, err
 	}
 	states := make([]session.State, len(page))
 	for i, conv := range page {
 		states[i], err = stateutil.Decode(stateutil.Merge(stateutil.Scopes{
-			App: app.App, User: users[l.StateOwner(conv.UserID)], Session: sessions[conv.ID],
+			App: app.App, User: users[place[l.StateOwner(conv.UserID)]], Session: sessions[i],
 		}))
 		if err != nil {
 			return nil, err
@@ -151,17 +140,19 @@ func (s *Service) readStates(tx *gorm.DB, l *request.List, page []model.Conversa
 	return states, nil
 }
 
-// scanValue scans an owner, a name and a value.
-func scanValue[K comparable](rows *sql.Rows, into map[K]stateutil.Values) error {
-	var owner K
-	var name string
-	var value []byte
-	if err := rows.Scan(&owner, &name, &value); err != nil {
-		return err
+// scanInto scans a place, from 0, a name and a value.
+func scanInto(into []stateutil.Values) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		var place int
+		var name string
+		var value []byte
+		if err := rows.Scan(&place, &name, &value); err != nil {
+			return err
+		}
+		if into[place] == nil {
+			into[place] = stateutil.Values{}
+		}
+		into[place][name] = value
+		return nil
 	}
-	if into[owner] == nil {
-		into[owner] = stateutil.Values{}
-	}
-	into[owner][name] = value
-	return nil
 }

@@ -95,8 +95,25 @@ func (s *Service) readState(tx *gorm.DB, conv model.Conversation, user string, o
 	return stateutil.Decode(stateutil.Merge(scopes))
 }
 
-func (s *Service) readScopes(tx *gorm.DB, statement string, args ...any) (stateutil.Scopes, error) {
-	scopes := map[string]stateutil.Values{}
-	err := query(tx, s.t.sql(statement), args, func(rows *sql.Rows) error { return scanValue(rows, scopes) })
-	return stateutil.Scopes{App: scopes["app"], User: scopes["user"], Session: scopes["session"]}, err
+func (s *Service) readScopes(tx *gorm.DB, statement string, args ...any) (scopes stateutil.Scopes, err error) {
+	err = query(tx, s.t.sql(statement), args, func(rows *sql.Rows) error {
+		var scope, name string
+		var value []byte
+		if err := rows.Scan(&scope, &name, &value); err != nil {
+			return err
+		}
+		into := &scopes.App
+		switch scope {
+		case "user":
+			into = &scopes.User
+		case "session":
+			into = &scopes.Session
+		}
+		if *into == nil {
+			*into = stateutil.Values{}
+		}
+		(*into)[name] = value
+		return nil
+	})
+	return scopes, err
 }

@@ -40,19 +40,6 @@ func Split(values Values) Scopes {
 	return s
 }
 
-// Merge is the inverse of [Split].
-func Merge(s Scopes) Values {
-	values := make(Values, len(s.App)+len(s.User)+len(s.Session))
-	for name, value := range s.App {
-		values[session.AppPrefix+name] = value
-	}
-	for name, value := range s.User {
-		values[session.UserPrefix+name] = value
-	}
-	maps.Copy(values, s.Session)
-	return values
-}
-
 func put(values *Values, name string, value []byte) {
 	if *values == nil {
 		*values = Values{}
@@ -227,18 +214,24 @@ func DecodeNames(array []byte) ([]string, error) {
 	return names, nil
 }
 
-// Decode returns values as a state, without the removed keys; never nil.
-func Decode(values Values) (session.State, error) {
-	state := make(session.State, len(values))
-	for key, data := range values {
-		if data == nil {
-			continue
+// Decode returns the values of each scope as one state, without the removed
+// keys; never nil.
+func Decode(s Scopes) (session.State, error) {
+	state := make(session.State, len(s.App)+len(s.User)+len(s.Session))
+	for _, scope := range []struct {
+		prefix string
+		values Values
+	}{{session.AppPrefix, s.App}, {session.UserPrefix, s.User}, {"", s.Session}} {
+		for name, data := range scope.values {
+			if data == nil {
+				continue
+			}
+			value, err := decodeValue(data)
+			if err != nil {
+				return nil, fmt.Errorf("decode state key %q: %w", scope.prefix+name, err)
+			}
+			state[scope.prefix+name] = value
 		}
-		value, err := decodeValue(data)
-		if err != nil {
-			return nil, fmt.Errorf("decode state key %q: %w", key, err)
-		}
-		state[key] = value
 	}
 	return state, nil
 }

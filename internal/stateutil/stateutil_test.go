@@ -24,7 +24,7 @@ func TestSplitByScope(t *testing.T) {
 	}
 }
 
-// FuzzMergeSplit: Merge(Split(d)) is d without its temp: keys, and nothing
+// FuzzMergeSplit: merge(Split(d)) is d without its temp: keys, and nothing
 // panics, whatever the keys are.
 func FuzzMergeSplit(f *testing.F) {
 	f.Add("app:a", "user:b", "temp:c", []byte("1"))
@@ -34,8 +34,8 @@ func FuzzMergeSplit(f *testing.F) {
 		values := Values{a: value, b: nil, c: []byte("true")}
 		want := maps.Clone(values)
 		maps.DeleteFunc(want, func(key string, _ []byte) bool { return strings.HasPrefix(key, session.TempPrefix) })
-		if got := Merge(Split(values)); !reflect.DeepEqual(got, want) {
-			t.Errorf("Merge(Split(%q)) = %q, want %q", values, got, want)
+		if got := merge(Split(values)); !reflect.DeepEqual(got, want) {
+			t.Errorf("merge(Split(%q)) = %q, want %q", values, got, want)
 		}
 	})
 }
@@ -188,4 +188,17 @@ func FuzzDecodeValue(f *testing.F) {
 			t.Errorf("%q is %#v, %v; a decoder says %#v, %v", data, got, err, want, wantErr)
 		}
 	})
+}
+
+// merge is the inverse of [Split].
+func merge(s Scopes) Values {
+	values := make(Values, len(s.App)+len(s.User)+len(s.Session))
+	for name, value := range s.App {
+		values[session.AppPrefix+name] = value
+	}
+	for name, value := range s.User {
+		values[session.UserPrefix+name] = value
+	}
+	maps.Copy(values, s.Session)
+	return values
 }

@@ -20,7 +20,11 @@ func (s *Service) List(ctx context.Context, req *session.ListRequest) (*session.
 		return nil, err
 	}
 	var resp *session.ListResponse
-	err = s.inSnapshot(ctx, func(tx *gorm.DB) (err error) {
+	read := s.inStatement // a page alone is one, and so shows one instant
+	if l.WithState {
+		read = s.inSnapshot
+	}
+	err = read(ctx, func(tx *gorm.DB) (err error) {
 		resp, err = s.list(tx, l)
 		return err
 	})
@@ -130,9 +134,9 @@ func (s *Service) readStates(tx *gorm.DB, l *request.List, page []model.Conversa
 	}
 	states := make([]session.State, len(page))
 	for i, conv := range page {
-		states[i], err = stateutil.Decode(stateutil.Merge(stateutil.Scopes{
+		states[i], err = stateutil.Decode(stateutil.Scopes{
 			App: app.App, User: users[place[l.StateOwner(conv.UserID)]], Session: sessions[i],
-		}))
+		})
 		if err != nil {
 			return nil, err
 		}

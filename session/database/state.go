@@ -61,7 +61,7 @@ func (s *Service) sharedState(tx *gorm.DB, app, user string) (session.State, err
 	if err != nil {
 		return nil, err
 	}
-	return stateutil.Decode(stateutil.Merge(scopes))
+	return stateutil.Decode(scopes)
 }
 
 const (
@@ -92,7 +92,7 @@ func (s *Service) readState(tx *gorm.DB, conv model.Conversation, user string, o
 	if err != nil {
 		return nil, err
 	}
-	return stateutil.Decode(stateutil.Merge(scopes))
+	return stateutil.Decode(scopes)
 }
 
 func (s *Service) readScopes(tx *gorm.DB, statement string, args ...any) (scopes stateutil.Scopes, err error) {

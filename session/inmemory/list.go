@@ -113,7 +113,7 @@ func (s *Service) states(l *request.List, page []*conversation) ([]session.State
 	for i, c := range page {
 		user, _ := slices.BinarySearch(names, l.StateOwner(c.key.UserID))
 		var err error
-		states[i], err = stateutil.Decode(stateutil.Merge(stateutil.Scopes{App: app, User: users[user], Session: c.state}))
+		states[i], err = stateutil.Decode(stateutil.Scopes{App: app, User: users[user], Session: c.state})
 		if err != nil {
 			return nil, request.Failed("list", c.key, "", err)
 		}

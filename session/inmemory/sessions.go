@@ -49,7 +49,7 @@ func (s *Service) create(cr *request.Create) (*session.Session, error) {
 	created := c.session(view.Whole(c.head()))
 	app, users := s.readShared(c.key.AppName, owner)
 	var err error
-	created.State, err = stateutil.Decode(stateutil.Merge(stateutil.Scopes{App: app, User: users[0], Session: c.state}))
+	created.State, err = stateutil.Decode(stateutil.Scopes{App: app, User: users[0], Session: c.state})
 	return created, err
 }
 
@@ -112,7 +112,7 @@ func (c *conversation) recent(g *request.Get, windows []view.Window) []*request.
 
 // fill decodes what was copied under the lock.
 func fill(found *session.Session, scopes stateutil.Scopes, stored []*request.Event) (_ *session.Session, err error) {
-	if found.State, err = stateutil.Decode(stateutil.Merge(scopes)); err != nil {
+	if found.State, err = stateutil.Decode(scopes); err != nil {
 		return nil, err
 	}
 	found.Events, err = decode(stored...)

@@ -111,10 +111,10 @@ func (s *Service) GetState(ctx context.Context, req *session.GetStateRequest) (*
 func (s *Service) sharedState(app, user string) (session.State, error) {
 	if user == "" {
 		values, _ := s.readShared(app)
-		return stateutil.Decode(stateutil.Merge(stateutil.Scopes{App: values}))
+		return stateutil.Decode(stateutil.Scopes{App: values})
 	}
 	appValues, userValues := s.readShared(app, user)
-	return stateutil.Decode(stateutil.Merge(stateutil.Scopes{App: appValues, User: userValues[0]}))
+	return stateutil.Decode(stateutil.Scopes{App: appValues, User: userValues[0]})
 }
 
 // UpdateState implements [session.SharedState].
@@ -146,5 +146,5 @@ func (s *Service) updateState(up *request.UpdateState) (session.State, error) {
 		apply(&user.values, up.Changes.User)
 		scopes.User = user.values
 	}
-	return stateutil.Decode(stateutil.Merge(scopes))
+	return stateutil.Decode(scopes)
 }

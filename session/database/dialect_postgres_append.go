@@ -38,38 +38,38 @@ func postgresAppend(shape appendShape) string {
 		}
 	}
 
+	keys := `unnest(?::text[], ?::text[]) AS k(author, idempotency_key)`
+	if shape.single {
+		keys = `(VALUES (?::text, ?::text)) AS k(author, idempotency_key)`
+	}
 	// A UID asked for that is another finds no conversation.
 	add(`WITH conv AS (SELECT c.id, c.generation, c.app_name, c.kind, ?::bigint AS now, ?::bigint AS count,
 			coalesce(?::bigint, c.next_seq - 1) = c.next_seq - 1 AS fresh
-		FROM {conversations} c WHERE `, byKey, ` AND c.uid = coalesce(?::uuid, c.uid)), keys AS (SELECT * FROM `)
-	if shape.single {
-		add(`(VALUES (?::text, ?::text)) AS k(author, idempotency_key))`)
-	} else {
-		add(`unnest(?::text[], ?::text[]) AS k(author, idempotency_key))`)
-	}
+		FROM {conversations} c WHERE `, byKey, ` AND c.uid = coalesce(?::uuid, c.uid))`)
 
 	// LATERAL with LIMIT looks each key up by its index, whatever the planner
 	// thinks of the rest.
-	add(`, replays AS (`)
+	from, none, replays, strangers := `conv`, ``, `0`, `0`
 	if shape.keyed {
-		add(`SELECT count(*) AS n FROM conv CROSS JOIN keys k CROSS JOIN LATERAL (
+		add(`, replays AS (SELECT count(*) AS n FROM conv CROSS JOIN `, keys, ` CROSS JOIN LATERAL (
 			SELECT FROM {events} e WHERE e.conversation_id = conv.id AND e.generation = conv.generation
 				AND e.author = k.author AND e.idempotency_key = k.idempotency_key LIMIT 1) e)`)
-	} else {
-		add(`SELECT 0 AS n)`)
+		from, none, replays = from+`, replays`, none+` AND replays.n = 0`, `(SELECT n FROM replays)`
 	}
-	add(`, strangers AS (`)
 	if shape.guarded {
-		add(`SELECT count(*) AS n FROM conv CROSS JOIN (SELECT DISTINCT author FROM keys) k LEFT JOIN LATERAL (
+		authors := `unnest(?::text[]) AS k(author)`
+		if shape.single {
+			authors = `(VALUES (?::text)) AS k(author)`
+		}
+		add(`, strangers AS (SELECT count(*) AS n FROM conv CROSS JOIN `, authors, ` LEFT JOIN LATERAL (
 			SELECT true AS current FROM {membership_periods} p WHERE p.conversation_id = conv.id AND p.generation = conv.generation
 				AND p.member = k.author AND p.to_seq IS NULL LIMIT 1) m ON true
 			WHERE conv.kind <> 'session' AND m.current IS NULL)`)
-	} else {
-		add(`SELECT 0 AS n)`)
+		from, none, strangers = from+`, strangers`, none+` AND strangers.n = 0`, `(SELECT n FROM strangers)`
 	}
 
 	add(`, head AS (UPDATE {conversations} c SET next_seq = c.next_seq + conv.count, updated_at = greatest(c.updated_at, conv.now)
-		FROM conv, replays, strangers WHERE c.id = conv.id AND conv.fresh AND replays.n = 0 AND strangers.n = 0
+		FROM `, from, ` WHERE c.id = conv.id AND conv.fresh`, none, `
 		RETURNING c.updated_at, c.next_seq - conv.count AS first)`)
 	add(`, written AS (`, insertEvents, `conv.id, conv.generation, head.updated_at, head.first`, insertEventsFrom,
 		eventRows(shape.single), `, conv, head)`)
@@ -95,7 +95,7 @@ func postgresAppend(shape appendShape) string {
 		add(`, `, scope.name, ` AS (`, upsert(scope.table, scope.key, scope.values, "conv.now", from), ` RETURNING true)`)
 		before = `, (SELECT count(*) FROM ` + scope.name + `) AS before`
 	}
-	add(` SELECT replays.n, strangers.n, head.first, head.updated_at FROM replays CROSS JOIN strangers LEFT JOIN head ON true`)
+	add(` SELECT `, replays, `, `, strangers, `, head.first, head.updated_at FROM (VALUES (1)) AS one LEFT JOIN head ON true`)
 	return b.String()
 }
 
@@ -115,7 +115,14 @@ func appendStatement(t tables, a *request.Append, c conditions, key []any) (text
 	args = append(args, a.Now, len(a.Events), expected)
 	args = append(args, key...)
 	args = append(args, uid)
-	args = appendKeys(args, a.Events)
+	if c.keyed {
+		args = appendKeys(args, a.Events)
+	}
+	if c.guarded && shape.single {
+		args = append(args, a.Events[0].Author)
+	} else if c.guarded {
+		args = append(args, textArray(a.Authors(), self))
+	}
 	args = appendEventRows(args, a.Events)
 
 	owned := changesOf(session.KindSession, a.Key.UserID, a.Events)

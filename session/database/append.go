@@ -69,23 +69,23 @@ func (s *Service) append(ctx context.Context, a *request.Append) (o outcome) {
 		}
 	}
 	o.err = s.inTx(ctx, func(tx *gorm.DB) (err error) {
-		o.stored, o.replayed, err = s.appendEvents(tx, a)
+		o.stored, o.replayed, err = s.appendEvents(tx, a, nil)
 		return err
 	})
 	return o
 }
 
-// appendEvents runs inside tx. Lock order: conversation, app keys, user keys,
+// appendEvents runs inside tx; left may get the events to insert. Lock order: conversation, app keys, user keys,
 // session keys, each sorted. Between the lock and the commit it touches only
 // rows of its own by key.
-func (s *Service) appendEvents(tx *gorm.DB, a *request.Append) (stored []*request.Event, replayed bool, err error) {
+func (s *Service) appendEvents(tx *gorm.DB, a *request.Append, left *leftEvents) (stored []*request.Event, replayed bool, err error) {
 	c := conditions{keyed: a.Keyed(), guarded: true}
 	conv, v, err := s.dialect.lockAndTake(tx, s.t, a, c)
 	if err == nil {
 		err = isIncarnation(conv, a.UID)
 	}
 	if err == nil {
-		v, err = s.dialect.decideAndWrite(tx, s.t, conv, a, c, v)
+		v, err = s.dialect.decideAndWrite(tx, s.t, conv, a, c, v, left)
 	}
 	if err == nil {
 		err = v.refusal(conv, a)

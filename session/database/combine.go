@@ -173,14 +173,15 @@ func (s *Service) write(ctx context.Context, groups []*group) {
 	var outcomes []outcome
 	err := s.inTx(ctx, func(tx *gorm.DB) error {
 		outcomes = outcomes[:0]
+		var left leftEvents
 		for _, g := range groups {
-			of, err := s.appendGroup(tx, g)
+			of, err := s.appendGroup(tx, g, &left)
 			if err != nil {
 				return err
 			}
 			outcomes = append(outcomes, of...)
 		}
-		return nil
+		return s.dialect.insertAll(tx, s.t, left.all)
 	})
 	for _, g := range groups {
 		switch n := len(g.waiters); {
@@ -195,10 +196,18 @@ func (s *Service) write(ctx context.Context, groups []*group) {
 	}
 }
 
-// appendGroup runs inside tx and returns what came of each append.
-func (s *Service) appendGroup(tx *gorm.DB, g *group) ([]outcome, error) {
+// appendGroup runs inside tx and returns what came of each append. The events of
+// different conversations are left to be inserted together; what is decided on
+// one conversation must have been inserted.
+func (s *Service) appendGroup(tx *gorm.DB, g *group, left *leftEvents) ([]outcome, error) {
+	if left.convs[g.merged.Key] {
+		if err := s.dialect.insertAll(tx, s.t, left.all); err != nil {
+			return nil, err
+		}
+		*left = leftEvents{}
+	}
 	var o outcome
-	o.stored, o.replayed, o.err = s.appendEvents(tx, g.merged)
+	o.stored, o.replayed, o.err = s.appendEvents(tx, g.merged, left)
 	if o.err != nil && !refused(o.err) {
 		return nil, o.err
 	}
@@ -206,11 +215,11 @@ func (s *Service) appendGroup(tx *gorm.DB, g *group) ([]outcome, error) {
 	if !ok {
 		return g.each(o), nil
 	}
-	first, err := s.appendGroup(tx, a)
+	first, err := s.appendGroup(tx, a, left)
 	if err != nil {
 		return nil, err
 	}
-	second, err := s.appendGroup(tx, b)
+	second, err := s.appendGroup(tx, b, left)
 	return append(first, second...), err
 }
 

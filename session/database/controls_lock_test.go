@@ -36,8 +36,8 @@ func (u unlocked) lockAndTake(tx *gorm.DB, t tables, a *request.Append, _ condit
 	return conv, verdict{}, err
 }
 
-func (u unlocked) decideAndWrite(tx *gorm.DB, t tables, conv model.Conversation, a *request.Append, c conditions, v verdict) (verdict, error) {
-	v, err := u.dialect.decideAndWrite(tx, t, conv, a, c, v)
+func (u unlocked) decideAndWrite(tx *gorm.DB, t tables, conv model.Conversation, a *request.Append, c conditions, v verdict, left *leftEvents) (verdict, error) {
+	v, err := u.dialect.decideAndWrite(tx, t, conv, a, c, v, left)
 	u.first(tx)
 	return v, err
 }

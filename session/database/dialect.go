@@ -57,7 +57,10 @@ type dialect interface {
 	// decideAndWrite is the middle of an append, under the lock: it counts
 	// replays and strangers and, if nothing stands against the append, takes the
 	// sequences, unless v has them, and writes the events and their state changes.
-	decideAndWrite(tx *gorm.DB, t tables, conv model.Conversation, a *request.Append, c conditions, v verdict) (verdict, error)
+	// Where one transaction appends to many conversations, the events are left to
+	// insertAll.
+	decideAndWrite(tx *gorm.DB, t tables, conv model.Conversation, a *request.Append, c conditions, v verdict, left *leftEvents) (verdict, error)
+	insertAll(tx *gorm.DB, t tables, events []leftEvent) error
 
 	// replays calls scan with the stored events whose author and idempotency
 	// key are those of events, in any order; columns are of the alias e.
@@ -79,6 +82,28 @@ type dialect interface {
 type conditions struct {
 	keyed   bool // look for replays
 	guarded bool // where there are members, every author must be a current one
+}
+
+// leftEvents are events that a transaction has numbered and not yet inserted.
+type leftEvents struct {
+	convs map[session.Key]bool
+	all   []leftEvent
+}
+
+type leftEvent struct {
+	conversation uuid.UUID
+	generation   int64
+	event        *request.Event
+}
+
+func (l *leftEvents) add(key session.Key, conv model.Conversation, events []*request.Event) {
+	if l.convs == nil {
+		l.convs = map[session.Key]bool{}
+	}
+	l.convs[key] = true
+	for _, e := range events {
+		l.all = append(l.all, leftEvent{conv.ID, conv.Generation, e})
+	}
 }
 
 // verdict is what an append came to. Nothing was written unless taken is true.

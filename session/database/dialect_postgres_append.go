@@ -143,11 +143,14 @@ func appendStatement(t tables, a *request.Append, c conditions, key []any) (text
 	return t.text(shape, func() string { return postgresAppend(shape) }), args
 }
 
-func (p postgres) decideAndWrite(tx *gorm.DB, t tables, _ model.Conversation, a *request.Append, c conditions, v verdict) (verdict, error) {
+func (p postgres) decideAndWrite(tx *gorm.DB, t tables, _ model.Conversation, a *request.Append, c conditions, v verdict, _ *leftEvents) (verdict, error) {
 	text, args := appendStatement(t, a, c, keyArgs(p, a.Key))
 	err := query(tx, text, args, func(rows *sql.Rows) error { return v.scan(rows.Scan) })
 	return v, err
 }
+
+// insertAll has nothing to do: a transaction appends to one conversation.
+func (postgres) insertAll(*gorm.DB, tables, []leftEvent) error { return nil }
 
 // scan reads the row that the statement returns.
 func (v *verdict) scan(scan func(dest ...any) error) error {

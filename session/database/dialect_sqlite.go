@@ -184,14 +184,16 @@ func (s sqlite) lockAndTake(tx *gorm.DB, t tables, a *request.Append, c conditio
 	return conv, v, err
 }
 
-func (s sqlite) decideAndWrite(tx *gorm.DB, t tables, conv model.Conversation, a *request.Append, c conditions, v verdict) (verdict, error) {
+func (s sqlite) decideAndWrite(tx *gorm.DB, t tables, conv model.Conversation, a *request.Append, c conditions, v verdict, left *leftEvents) (verdict, error) {
 	if !v.taken {
 		var err error
 		if v, err = s.decide(tx, t, conv, a, c); err != nil || !v.taken {
 			return v, err
 		}
 	}
-	if err := s.insertEvents(tx, t, conv, v.number(a)); err != nil {
+	if events := v.number(a); left != nil {
+		left.add(a.Key, conv, events)
+	} else if err := s.insertEvents(tx, t, conv, events); err != nil {
 		return v, err
 	}
 	return v, writeStates(tx, s, t, conv, changesOf(session.Kind(conv.Kind), conv.UserID, a.Events), a.Now)
@@ -258,15 +260,21 @@ func (s sqlite) replays(tx *gorm.DB, t tables, conv model.Conversation, columns 
 const eventColumnCount = 17
 
 func (s sqlite) insertEvents(tx *gorm.DB, t tables, conv model.Conversation, events []*request.Event) error {
-	id := s.uuid(conv.ID)
+	var left leftEvents
+	left.add(session.Key{}, conv, events)
+	return s.insertAll(tx, t, left.all)
+}
+
+func (s sqlite) insertAll(tx *gorm.DB, t tables, events []leftEvent) error {
 	for part := range slices.Chunk(events, maxParameters/eventColumnCount) {
 		args := make([]any, 0, len(part)*eventColumnCount)
-		for _, e := range part {
+		for _, l := range part {
+			e := l.event
 			var hash any // nobody asks for it without a key
 			if e.IdempotencyKey != "" {
 				hash = blob(e.Hash)
 			}
-			args = append(args, id, conv.Generation, e.Seq, e.Timestamp, e.RecordedAt, e.ID, string(e.Kind), e.Author, e.Subject,
+			args = append(args, s.uuid(l.conversation), l.generation, e.Seq, e.Timestamp, e.RecordedAt, e.ID, string(e.Kind), e.Author, e.Subject,
 				e.InvocationID, e.Branch, e.Format, keyOf(e), hash, text(e.Delta), text(e.Deletions), text(e.Payload))
 		}
 		_, err := exec(tx, t.replacer.Replace(`INSERT INTO {events} (conversation_id, generation, seq, timestamp, recorded_at, id,

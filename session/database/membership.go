@@ -83,7 +83,7 @@ func (s *Service) changeMembership(tx *gorm.DB, ch *request.Change) (stored *req
 		return refuse(err)
 	}
 	e := ch.Event
-	v, err := s.dialect.decideAndWrite(tx, s.t, conv, &request.Append{Key: ch.Key, Now: ch.Now, Events: []*request.Event{e}}, conditions{}, verdict{})
+	v, err := s.dialect.decideAndWrite(tx, s.t, conv, &request.Append{Key: ch.Key, Now: ch.Now, Events: []*request.Event{e}}, conditions{}, verdict{}, nil)
 	if err != nil {
 		return refuse(err)
 	}

@@ -162,22 +162,23 @@ func (s sqlite) lockAndTake(tx *gorm.DB, t tables, a *request.Append, c conditio
 		conv, err = s.lock(tx, t, a.Key)
 		return conv, v, err
 	}
-	const free = `kind = 'session' AND uid = coalesce(?, uid)`
-	var uid any
-	if a.UID != "" {
-		uid = s.uuid(boundUID(a.UID))
-	}
+	// As short as can be: the driver prepares it each time.
+	statement := `UPDATE {conversations} AS c
+		SET next_seq = next_seq + ? * (kind = 'session'), updated_at = max(updated_at, ? * (kind = 'session'))
+		WHERE ` + byKey
 	n := int64(len(a.Events))
-	args := append([]any{uid, n, uid, a.Now}, keyArgs(s, a.Key)...)
-	err = query(tx, t.sql(`UPDATE {conversations} AS c SET next_seq = next_seq + iif(`+free+`, ?, 0),
-			updated_at = iif(`+free+`, max(updated_at, ?), updated_at)
-		WHERE `+byKey+` RETURNING `+free+`, `+conversationReturned), append(args, uid), func(rows *sql.Rows) error {
-		return scanConversation(func(dest ...any) error { return rows.Scan(append([]any{&v.taken}, dest...)...) }, &conv)
-	})
-	switch {
-	case err == nil && conv.NextSeq == 0:
+	args := append([]any{n, a.Now}, keyArgs(s, a.Key)...)
+	if a.UID != "" {
+		statement += ` AND c.uid = ?`
+		args = append(args, s.uuid(boundUID(a.UID)))
+	}
+	found, err := queryRow(tx, t.sql(statement+` RETURNING uid, generation, kind, next_seq, updated_at`), args,
+		&conv.UID, &conv.Generation, &conv.Kind, &conv.NextSeq, &conv.UpdatedAt)
+	if err == nil && !found {
 		err = request.ErrNone
-	case v.taken:
+	}
+	conv.ID, conv.AppName, conv.UserID, conv.SessionID = request.ConversationID(a.Key), a.Key.AppName, a.Key.UserID, a.Key.SessionID
+	if v.taken = session.Kind(conv.Kind) == session.KindSession; v.taken {
 		conv.NextSeq -= n
 		v.first, v.updatedAt = conv.NextSeq, conv.UpdatedAt
 	}
@@ -265,6 +266,9 @@ func (s sqlite) insertEvents(tx *gorm.DB, t tables, conv model.Conversation, eve
 	return s.insertAll(tx, t, left.all)
 }
 
+// insertRows names the statement that inserts so many events.
+type insertRows int
+
 func (s sqlite) insertAll(tx *gorm.DB, t tables, events []leftEvent) error {
 	for part := range slices.Chunk(events, maxParameters/eventColumnCount) {
 		args := make([]any, 0, len(part)*eventColumnCount)
@@ -277,9 +281,11 @@ func (s sqlite) insertAll(tx *gorm.DB, t tables, events []leftEvent) error {
 			args = append(args, s.uuid(l.conversation), l.generation, e.Seq, e.Timestamp, e.RecordedAt, e.ID, string(e.Kind), e.Author, e.Subject,
 				e.InvocationID, e.Branch, e.Format, keyOf(e), hash, text(e.Delta), text(e.Deletions), text(e.Payload))
 		}
-		_, err := exec(tx, t.replacer.Replace(`INSERT INTO {events} (conversation_id, generation, seq, timestamp, recorded_at, id,
-			kind, author, subject, invocation_id, branch, format, idempotency_key, request_hash, delta, deletions, payload)
-			VALUES `+placeholders(len(part), row(eventColumnCount))), args...)
+		_, err := exec(tx, t.text(insertRows(len(part)), func() string {
+			return `INSERT INTO {events} (conversation_id, generation, seq, timestamp, recorded_at, id,
+				kind, author, subject, invocation_id, branch, format, idempotency_key, request_hash, delta, deletions, payload)
+				VALUES ` + placeholders(len(part), row(eventColumnCount))
+		}), args...)
 		if err != nil {
 			return err
 		}

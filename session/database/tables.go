@@ -81,7 +81,8 @@ func (t tables) text(name any, statement func() string) string {
 	if s, ok := t.cache.Load(name); ok {
 		return s.(string)
 	}
-	s := t.replacer.Replace(statement())
+	// Layout is for the reader of the source: GORM walks through it byte by byte.
+	s := strings.Join(strings.Fields(t.replacer.Replace(statement())), " ")
 	t.cache.Store(name, s)
 	return s
 }

@@ -107,7 +107,7 @@ func (a adk) read(ctx context.Context, key session.Key, recent int) (record, err
 	return r, nil
 }
 
-func (a adk) list(ctx context.Context, app string, _ int, _ bool) (int, error) {
+func (a adk) list(ctx context.Context, app string, _ int, _, _ bool) (int, error) {
 	resp, err := a.svc.List(ctx, &adksession.ListRequest{AppName: app})
 	if err != nil {
 		return 0, err

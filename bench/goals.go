@@ -56,6 +56,12 @@ func goals(c config) []goal {
 	each(func(p string) goal { return ratio("P10", whole, p, adkName).atMost(0.6, 0.5) })
 	each(func(p string) goal { return ratio("P11", listed, at(p, allPages), adkName).atMost(0.8, 0.6) })
 	each(func(p string) goal { return ratio("P11", listed, at(p, onePage), adkName).atMost(0.01, 0.01) })
+	each(func(p string) goal {
+		return ratio("P11", listed, at(at(p, allPages), withState), adkName).atMost(0.8, 0.6)
+	})
+	each(func(p string) goal {
+		return ratio("P11", listed, at(at(p, onePage), withState), adkName).atMost(0.01, 0.01)
+	})
 	all = append(all,
 		ratio("S1", sqliteAlone, oursName, adkName).atMost(0.75, 0.60),
 		ratio("S3", sqliteApart(16), oursName, adkName).atLeast(3.5, 4),

@@ -63,8 +63,8 @@ func (h hansard) read(ctx context.Context, key session.Key, recent int) (record,
 	return r, nil
 }
 
-func (h hansard) list(ctx context.Context, app string, pageSize int, one bool) (n int, err error) {
-	req := &session.ListRequest{AppName: app, PageSize: pageSize, WithState: true}
+func (h hansard) list(ctx context.Context, app string, pageSize int, one, state bool) (n int, err error) {
+	req := &session.ListRequest{AppName: app, PageSize: pageSize, WithState: state}
 	for {
 		resp, err := h.svc.List(ctx, req)
 		if err != nil {

@@ -24,7 +24,7 @@ type store interface {
 	// list reads pages of sessions of an app with their state and returns how
 	// many there were. It reads all pages, or one if one is set; a store without
 	// pages reads all sessions.
-	list(ctx context.Context, app string, pageSize int, one bool) (int, error)
+	list(ctx context.Context, app string, pageSize int, one, state bool) (int, error)
 }
 
 // writer appends to one session.

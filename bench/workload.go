@@ -26,6 +26,7 @@ type contender struct {
 	// param is what differs between contenders with one store: the length of a
 	// history, bytes of state, scopes of a delta.
 	param int
+	state bool // of a list: with the state of each session, as ADK always does
 	store store
 	// fresh, if set, returns the store for a repetition with nothing in it.
 	fresh func(ctx context.Context) (store, error)

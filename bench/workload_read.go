@@ -201,8 +201,9 @@ const (
 	pageOfSessions = 50
 	largestPage    = session.MaxPageSize
 
-	allPages = "all pages"
-	onePage  = "one page"
+	allPages  = "all pages"
+	onePage   = "one page"
+	withState = "with state"
 )
 
 // listContenders have many sessions, each with a key of state; contender.param
@@ -229,10 +230,15 @@ func listContenders(ctx context.Context, l *lab) (all []contender, err error) {
 			all = append(all, c)
 			continue
 		}
-		whole, page := c, c
-		whole.name = at(c.name, allPages)
-		page.name, page.param = at(c.name, onePage), pageOfSessions
-		all = append(all, whole, page)
+		for _, state := range []bool{false, true} {
+			whole, page := c, c
+			whole.name, whole.state = at(c.name, allPages), state
+			page.name, page.state, page.param = at(c.name, onePage), state, pageOfSessions
+			if state {
+				whole.name, page.name = at(whole.name, withState), at(page.name, withState)
+			}
+			all = append(all, whole, page)
+		}
 	}
 	return all, l.postgresDB.settle(ctx)
 }
@@ -257,7 +263,7 @@ func listSessions(ctx context.Context, t *trial) error {
 		size, one, want = t.contender.param, true, min(t.contender.param, t.sessions)
 	}
 	p50, err := repeat(ctx, t.window, func() error {
-		n, err := t.list(ctx, app, size, one)
+		n, err := t.list(ctx, app, size, one, t.contender.state)
 		for range want - n {
 			t.faults.found(&t.faults.Missing, "%d sessions instead of %d", n, want)
 		}

@@ -33,6 +33,9 @@ func Text(field, s string, maxBytes int) error {
 	if len(s) > maxBytes {
 		return Invalid(field, "%d bytes, at most %d", len(s), maxBytes)
 	}
+	if printableASCII(s) { // nearly always
+		return nil
+	}
 	if !utf8.ValidString(s) {
 		return Invalid(field, "not valid UTF-8")
 	}
@@ -42,6 +45,15 @@ func Text(field, s string, maxBytes int) error {
 		}
 	}
 	return nil
+}
+
+func printableASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // Name checks a text field of at most [session.MaxTextBytes] that may not be

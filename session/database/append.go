@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"slices"
 
 	"gorm.io/gorm"
@@ -114,6 +115,8 @@ func (v verdict) refusal(conv model.Conversation, a *request.Append) error {
 		return session.ErrNotMember
 	case a.ExpectedSeq != nil && *a.ExpectedSeq != head:
 		return &session.StaleError{Key: a.Key, Expected: *a.ExpectedSeq, Head: head}
+	case !v.taken: // never acknowledge what was not written
+		return errors.New("database: an append was neither written nor refused")
 	}
 	return nil
 }

@@ -55,6 +55,7 @@ func (s *Service) list(tx *gorm.DB, l *request.List) (*session.ListResponse, err
 			return nil, err
 		}
 	}
+	resp.Sessions = make([]*session.Session, 0, len(page))
 	for i, conv := range page {
 		found := sessionOf(conv, view.Whole(conv.NextSeq-1))
 		if states != nil {
@@ -65,12 +66,19 @@ func (s *Service) list(tx *gorm.DB, l *request.List) (*session.ListResponse, err
 	return resp, nil
 }
 
+// listedColumns are what a listed session shows beside the app's name.
+const listedColumns = `c.uid, c.next_seq, c.min_seq, c.epoch, c.created_at, c.updated_at, c.kind, c.user_id, c.session_id`
+
 // readPage reads the page and one more if there is one, by key: what lies before
 // the cursor is not read. OrderCreated goes by the owner's index; OrderUpdated
 // sorts the sessions of one owner or member, since no index may stand on a
 // column that every append changes.
 func (s *Service) readPage(tx *gorm.DB, l *request.List) ([]model.Conversation, error) {
-	statement := `SELECT ` + conversationColumns + ` FROM {conversations} c`
+	columns := listedColumns
+	if l.WithState {
+		columns += `, c.id, c.generation`
+	}
+	statement := `SELECT ` + columns + ` FROM {conversations} c`
 	var args []any
 	if l.Member != "" {
 		statement += ` JOIN {membership_periods} m ON m.conversation_id = c.id AND m.generation = c.generation
@@ -102,8 +110,13 @@ func (s *Service) readPage(tx *gorm.DB, l *request.List) ([]model.Conversation, 
 	}
 	var page []model.Conversation
 	err := query(tx, s.t.sql(statement+` LIMIT ?`), append(args, l.PageSize+1), func(rows *sql.Rows) error {
-		page = append(page, model.Conversation{})
-		return scanConversation(rows.Scan, &page[len(page)-1])
+		page = append(page, model.Conversation{AppName: l.AppName})
+		c := &page[len(page)-1]
+		dest := []any{&c.UID, &c.NextSeq, &c.MinSeq, &c.Epoch, &c.CreatedAt, &c.UpdatedAt, &c.Kind, &c.UserID, &c.SessionID}
+		if l.WithState {
+			dest = append(dest, &c.ID, &c.Generation)
+		}
+		return rows.Scan(dest...)
 	})
 	return page, err
 }

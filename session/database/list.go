@@ -55,7 +55,6 @@ func (s *Service) list(tx *gorm.DB, l *request.List) (*session.ListResponse, err
 			return nil, err
 		}
 	}
-	resp.Sessions = make([]*session.Session, 0, len(page))
 	for i, conv := range page {
 		found := sessionOf(conv, view.Whole(conv.NextSeq-1))
 		if states != nil {

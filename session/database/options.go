@@ -113,7 +113,9 @@ func WithTablePrefix(prefix string) Option {
 // wait for the same lock: those to one conversation, on SQLite those to the
 // database. The default is [DefaultCombining]; 1 turns it off. An append for
 // which nobody is at work never waits, and each gets the answer that it would
-// have got alone. Nothing is combined in the caller's transaction.
+// have got alone. A batch runs on a context that has the values of its first
+// caller's and ends after a minute. Nothing is combined in the caller's
+// transaction.
 func WithCombining(most int) Option {
 	return optionFunc(func(c *config) error {
 		if most < 1 {

@@ -18,8 +18,9 @@ type Direct interface {
 	// Serves reports whether the pool's driver is the implementation's.
 	Serves(pool *sql.DB) bool
 	// Transaction runs BEGIN at READ COMMITTED, the statements in order and
-	// COMMIT on one connection, sent at once. It returns the first error, after
-	// which nothing is stored unless the connection was lost during COMMIT.
+	// COMMIT on one connection, sent at once. It returns the first error. After
+	// one that the server reported nothing is stored; after a lost connection or
+	// an ended context all of it may be, since COMMIT was sent.
 	Transaction(ctx context.Context, pool *sql.DB, statements []DirectStatement) error
 }
 

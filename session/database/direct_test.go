@@ -120,7 +120,8 @@ func TestDirectFailure(t *testing.T) {
 }
 
 // An append that waits for the lock ends with its context, or with its
-// connection, and is not stored.
+// connection. It is stored once or not at all, and its key tells: COMMIT has been
+// sent, so a server that does not learn of the end in time may go on.
 func TestDirectInterrupted(t *testing.T) {
 	t.Parallel()
 	for name, interrupt := range map[string]func(t *testing.T, r *rig, cancel func(), holder int64){
@@ -152,8 +153,8 @@ func TestDirectInterrupted(t *testing.T) {
 			}
 			do(t, holder, "ROLLBACK")
 			resp := got(r.svc.AppendEvent(t.Context(), &session.AppendEventRequest{Key: key, Event: keyed("ana", "k", "words")}))(t)
-			if resp.Replayed || resp.Event.Seq != 1 {
-				t.Errorf("the interrupted append was stored: %+v", resp)
+			if resp.Replayed && name == "connection" || resp.Event.Seq != 1 {
+				t.Errorf("the append after the interrupted one: %+v", resp)
 			}
 			r.healthy(t)
 		})

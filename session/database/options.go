@@ -129,7 +129,8 @@ func WithCombining(most int) Option {
 // WithDirect sends appends past GORM in one round trip, where d serves the
 // driver of the pool: see package pgdirect. Elsewhere, in the caller's
 // transaction and for replays it plays no part. GORM's callbacks and plugins do
-// not see the statements of such an append.
+// not see the statements of such an append. One whose context ends while it runs
+// may still be stored, whole, and repeating it with its idempotency key tells.
 func WithDirect(d Direct) Option {
 	return optionFunc(func(c *config) error {
 		if d == nil {
